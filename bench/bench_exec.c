@@ -1,0 +1,294 @@
+// The executor against NumPy and against the machine, program by program, in one run.
+//
+//   bench_exec KERNELS.nki NUMPY_OPS.py [--python PATH] [--reps N] [--threads N] [PROGRAM...]
+//
+// Prints TSV: name, iters, ns_per_op (median), spread ((third quartile - first) / median), ratio. A
+// row PROGRAM.numpy is the ratio's base; PROGRAM.nki's ratio is how often it fits into that,
+// PROGRAM.floor's how often the machine's own limit does. Both sides compute the same numbers:
+// their sums are compared, and a difference ends the run with status 3.
+#include <math.h>
+#include <nki/nki.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/floors.h"
+
+enum { REPS_MAX = 200, LINE_BYTES = 512 };
+
+struct program {
+    const char *name;
+    size_t a[2], b[2];
+    double flops;         // multiply-adds of matmuls, two each
+    double bytes;         // HBM bytes that must be read and written once
+    size_t instructions;  // of kernels.nki and numpy_ops.py alike
+};
+
+// clang-format off
+static const struct program PROGRAMS[] = {
+    {"matmul",    {1024, 1024}, {1024, 1024}, 2.0 * 1024 * 1024 * 1024,       3.0 * 4 * 1024 * 1024, 432},
+    {"rmsnorm",   {4096, 1024}, {128, 1024},  0.0,                            2.0 * 4 * 4096 * 1024, 193},
+    {"softmax",   {4096, 2048}, {1, 1},       0.0,                            2.0 * 4 * 4096 * 2048, 224},
+    {"attention", {128, 2048},  {256, 2048},  2.0 * 2 * 2048.0 * 2048 * 128,  4.0 * 4 * 2048 * 128,  1712},
+    {"add",       {8192, 2048}, {8192, 2048}, 0.0,                            3.0 * 4 * 8192 * 2048, 1024},
+    {"small",     {128, 8},     {128, 8},     0.0,                            3.0 * 4 * 128 * 8,     10003},
+};
+// clang-format on
+enum { PROGRAM_COUNT = sizeof PROGRAMS / sizeof PROGRAMS[0] };
+
+struct options {
+    const char *kernels, *numpy_ops, *python;
+    int reps;
+    uint32_t threads;
+};
+
+struct sample {
+    size_t iters;
+    double median_ns, spread;
+    double check;  // sum of |result|
+};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static struct sample summary(double *ns, size_t n, double check)
+{
+    qsort(ns, n, sizeof ns[0], by_value);
+    double median = ns[n / 2];
+    return (struct sample){n, median, (ns[n * 3 / 4] - ns[n / 4]) / median, check};
+}
+
+static void row(const char *program, const char *side, const struct sample *s, double ratio)
+{
+    (void)printf("%s.%s\t%zu\t%.0f\t%.3f\t%.2f\n", program, side, s->iters, s->median_ns, s->spread,
+                 ratio);
+    (void)fflush(stdout);
+}
+
+// ---- NumPy ----
+
+// Runs numpy_ops.py for one program. false: it could not be run, or printed something else.
+static bool run_numpy(const struct options *o, const struct program *p, const char *flag,
+                      struct sample *out)
+{
+    char command[2048];
+    (void)snprintf(command, sizeof command, "'%s' '%s' --reps %d %s %s", o->python, o->numpy_ops,
+                   o->reps, flag, p->name);
+    FILE *f = popen(command, "r");
+    if (!f) {
+        return false;
+    }
+    static bool blas_named = false;  // the same for every program
+    char line[LINE_BYTES];
+    char name[32];
+    size_t instructions = 0;
+    bool found = false;
+    while (fgets(line, sizeof line, f)) {
+        if (line[0] == '#') {
+            (void)fputs(blas_named ? "" : line, stdout);
+            blas_named = true;
+        } else if (sscanf(line, "%31s %zu %zu %lf %lf %lf", name, &instructions, &out->iters,
+                          &out->median_ns, &out->spread, &out->check) == 6) {
+            found = strcmp(name, p->name) == 0 && instructions == p->instructions;
+        }
+    }
+    return pclose(f) == 0 && found;
+}
+
+// ---- ours ----
+
+static double wall_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+// The inputs that numpy_ops.py makes too.
+static nki_tensor *make_input(nki_context *ctx, const size_t *shape, size_t salt)
+{
+    nki_tensor *t = NULL;
+    if (nki_tensor_create(ctx, NKI_FLOAT32, 2, shape, &t) != NKI_OK) {
+        return NULL;
+    }
+    float *v = nki_tensor_data(t);
+    for (size_t i = 0; i < shape[0] * shape[1]; i++) {
+        v[i] = ((float)((i * 37 + salt) % 101) - 50.0f) / 64.0f;
+    }
+    return t;
+}
+
+static double sum_of(nki_tensor *t)
+{
+    const float *v = nki_tensor_data(t);
+    double sum = 0.0;
+    for (size_t i = 0; i < nki_tensor_count(t); i++) {
+        sum += fabs((double)v[i]);
+    }
+    return sum;
+}
+
+// One thread: CPU time, as on the NumPy side. More: wall time, on a machine that should be idle.
+static bool time_calls(const struct options *o, nki_kernel *k, const nki_arg *args, nki_diags *ds,
+                       struct sample *out)
+{
+    double ns[REPS_MAX];
+    double check = 0.0;
+    for (int i = -1; i < o->reps; i++) {  // the first is to warm up
+        nki_tensor *result = NULL;
+        double wall = wall_ns();
+        uint64_t cpu = cpu_ns();
+        nki_status st = nki_kernel_call(k, args, 2, &result, 1, ds, NULL);
+        double cpu_spent = (double)(cpu_ns() - cpu);
+        double spent = o->threads > 1 ? wall_ns() - wall : cpu_spent;
+        if (st != NKI_OK) {
+            return false;
+        }
+        if (i >= 0) {
+            ns[i] = spent;
+        }
+        check = sum_of(result);
+        nki_tensor_release(result);
+    }
+    *out = summary(ns, (size_t)o->reps, check);
+    return true;
+}
+
+static bool run_ours(const struct options *o, nki_context *ctx, const struct program *p,
+                     struct sample *out)
+{
+    nki_diags *ds = NULL;
+    nki_kernel *k = NULL;
+    nki_arg args[] = {{"a", make_input(ctx, p->a, 1), NULL, NULL},
+                      {"b", make_input(ctx, p->b, 2), NULL, NULL}};
+    nki_source source = {o->kernels, NULL, 0};
+    bool ok = args[0].tensor && args[1].tensor && nki_diags_create(&ds) == NKI_OK &&
+              nki_kernel_compile(ctx, &source, p->name, args, 2, NULL, ds, &k) == NKI_OK &&
+              time_calls(o, k, args, ds, out);
+    const char *text = NULL;
+    if (!ok && ds && nki_diags_render(ds, NKI_DIAG_TEXT, 0, &text) == NKI_OK) {
+        (void)fprintf(stderr, "%s: %s\n%s", p->name, nki_context_error(ctx), text);
+    }
+    nki_kernel_release(k);
+    nki_diags_release(ds);
+    nki_tensor_release(args[0].tensor);
+    nki_tensor_release(args[1].tensor);
+    return ok;
+}
+
+static bool parse_options(int argc, char **argv, struct options *o, char **programs,
+                          int *program_count)
+{
+    if (argc < 3) {
+        return false;
+    }
+    *o = (struct options){argv[1], argv[2], "/usr/bin/python3", 9, 1};
+    *program_count = 0;
+    for (int i = 3; i < argc; i++) {
+        bool has_value = i + 1 < argc;
+        if (strcmp(argv[i], "--python") == 0 && has_value) {
+            o->python = argv[++i];
+        } else if (strcmp(argv[i], "--reps") == 0 && has_value) {
+            o->reps = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--threads") == 0 && has_value) {
+            o->threads = (uint32_t)atoi(argv[++i]);
+        } else if (argv[i][0] != '-') {
+            programs[(*program_count)++] = argv[i];
+        } else {
+            return false;
+        }
+    }
+    return o->reps >= 1 && o->reps <= REPS_MAX && o->threads >= 1;
+}
+
+static bool wanted(const char *name, char **programs, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (strcmp(programs[i], name) == 0) {
+            return true;
+        }
+    }
+    return count == 0;
+}
+
+// All rows of one program. Returns an exit status.
+static int measure(const struct options *o, nki_context *ctx, const struct floors *f,
+                   const struct program *p)
+{
+    struct sample numpy;
+    struct sample one_array;
+    struct sample ours;
+    if (!run_numpy(o, p, "", &numpy) || !run_numpy(o, p, "--one-array", &one_array)) {
+        (void)fprintf(stderr, "%s: numpy_ops.py failed\n", p->name);
+        return 4;
+    }
+    if (fabs(one_array.check - numpy.check) > 1e-6 * fabs(numpy.check)) {
+        (void)fprintf(stderr, "%s: the two NumPy runs differ\n", p->name);
+        return 3;
+    }
+    row(p->name, "numpy", &numpy, 1.0);
+    row(p->name, "numpy_one_array", &one_array, numpy.median_ns / one_array.median_ns);
+    struct sample floor = {1, fmax(p->flops / f->flop_per_ns, p->bytes / f->stream_bytes_per_ns),
+                           0.0, 0.0};
+    row(p->name, "floor", &floor, numpy.median_ns / floor.median_ns);
+    if (!run_ours(o, ctx, p, &ours)) {
+        return 1;
+    }
+    // A fast wrong answer is no result: its time is not shown.
+    if (!(fabs(ours.check - numpy.check) <= 1e-4 * fabs(numpy.check))) {
+        (void)fprintf(stderr, "%s: results differ: %.9g, NumPy %.9g\n", p->name, ours.check,
+                      numpy.check);
+        return 3;
+    }
+    row(p->name, "nki", &ours, numpy.median_ns / ours.median_ns);
+    if (o->threads == 1 && ours.median_ns < 0.9 * floor.median_ns) {
+        (void)printf(
+            "# %s.nki is faster than this machine can be: busy while the floors were measured?\n",
+            p->name);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    char **programs = calloc((size_t)argc + 1, sizeof *programs);
+    int program_count = 0;
+    if (!programs || !parse_options(argc, argv, &o, programs, &program_count)) {
+        (void)fprintf(stderr,
+                      "usage: bench_exec KERNELS.nki NUMPY_OPS.py [--python PATH] [--reps N] "
+                      "[--threads N] [PROGRAM...]\n");
+        free(programs);
+        return 2;
+    }
+    nki_context_opts opts = NKI_CONTEXT_OPTS_INIT;
+    opts.threads = o.threads;
+    nki_context *ctx = NULL;
+    const char *why = NULL;
+    if (nki_context_create(&opts, &ctx, &why) != NKI_OK) {
+        (void)fprintf(stderr, "bench_exec: %s\n", why ? why : "no context");
+        free(programs);
+        return 4;
+    }
+    struct floors f = floors_measure();
+    (void)printf("# memcpy %.1f GB/s, streaming copy %.1f GB/s (read + written), multiply-add %.1f "
+                 "GFLOP/s\n",
+                 f.copy_bytes_per_ns, f.stream_bytes_per_ns, f.flop_per_ns);
+    (void)printf("name\titers\tns_per_op\tspread\tratio\n");
+    int status = 0;
+    for (size_t i = 0; i < PROGRAM_COUNT; i++) {
+        if (wanted(PROGRAMS[i].name, programs, program_count)) {
+            int st = measure(&o, ctx, &f, &PROGRAMS[i]);
+            status = st > status ? st : status;
+        }
+    }
+    nki_context_release(ctx);
+    free(programs);
+    return status;
+}

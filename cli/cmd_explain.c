@@ -1,0 +1,143 @@
+#include "cli/cli.h"
+
+#include <nki/tool.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *severity_text(nki_severity s)
+{
+    return s == NKI_ERROR ? "error" : s == NKI_WARNING ? "warning" : "note";
+}
+
+static void print_paragraph(const char *text, int indent)
+{
+    enum { WIDTH = 96 };
+    int col = indent;
+    printf("%*s", indent, "");
+    while (*text) {
+        size_t n = strcspn(text, " \n");
+        if (col + (int)n > WIDTH && col > indent) {
+            printf("\n%*s", indent, "");
+            col = indent;
+        }
+        col += printf("%.*s", (int)n, text);
+        text += n;
+        if (*text == '\n') {
+            printf("\n%*s", indent, "");
+            col = indent;
+            text++;
+        } else if (*text == ' ') {
+            text++;
+            if (*text) {
+                putchar(' ');
+                col++;
+            }
+        }
+    }
+    putchar('\n');
+}
+
+static void print_verbatim(const char *text)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        printf("    %.*s\n", (int)n, text);
+        text += n + (text[n] == '\n');
+    }
+}
+
+static void print_row(const nki_diag_row *r)
+{
+    printf("%s[%s]\n\n", severity_text(r->severity), r->name);
+    print_paragraph(r->meaning, 0);
+    if (*r->example) {
+        puts("\nExample:\n");
+        print_verbatim(r->example);
+    }
+    if (*r->fix) {
+        putchar('\n');
+        print_paragraph(r->fix, 0);
+    }
+    if (*r->exception) {
+        printf("\nA kernel may catch it as %s.\n", r->exception);
+    }
+    if (r->severity == NKI_WARNING) {
+        printf("\n-Wno-%s switches it off, -Werror=%s makes it an error.\n", r->name, r->name);
+    }
+}
+
+// Edit distance, for names up to 63 bytes.
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[64], n = strlen(b);
+    if (n > 63 || strlen(a) > 63) {
+        return 64;
+    }
+    for (size_t j = 0; j <= n; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 0; a[i]; i++) {
+        size_t diag = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < n; j++) {
+            size_t best = diag + (a[i] != b[j]);
+            diag = row[j + 1];
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            row[j + 1] = row[j + 1] + 1 < best ? row[j + 1] + 1 : best;
+        }
+    }
+    return row[n];
+}
+
+// Accepts what a message shows: bad_dedent, [bad_dedent], error[bad_dedent].
+static int explain_name(const char *word)
+{
+    char name[128];
+    const char *open = strchr(word, '[');
+    snprintf(name, sizeof name, "%s", open ? open + 1 : word);
+    name[strcspn(name, "]")] = '\0';
+    nki_diag_row r, best = {0};
+    size_t best_distance = 64;
+    for (size_t i = 0; i < nki_diag_row_count(); i++) {
+        nki_diag_row_at(i, &r);
+        size_t d = distance(name, r.name);
+        if (d == 0) {
+            print_row(&r);
+            return EXIT_DONE;
+        }
+        if (d < best_distance) {
+            best_distance = d;
+            best = r;
+        }
+    }
+    if (best.name && best_distance <= strlen(name) / 2) {
+        return usage_error("there is no diagnostic '%s'; did you mean %s?", name, best.name);
+    }
+    return usage_error("there is no diagnostic '%s'; nki explain lists them", name);
+}
+
+static int explain(cli_opts *o)
+{
+    for (size_t i = 0; i < o->word_count; i++) {
+        if (i) {
+            putchar('\n');
+        }
+        int st = explain_name(o->words[i]);
+        if (st != EXIT_DONE) {
+            return st;
+        }
+    }
+    for (size_t i = 0; !o->word_count && i < nki_diag_row_count(); i++) {
+        nki_diag_row r;
+        nki_diag_row_at(i, &r);
+        printf("%-8s %s\n", severity_text(r.severity), r.name);
+    }
+    return EXIT_DONE;
+}
+
+const command command_explain = {
+    "explain", "explain [DIAGNOSTIC...]",
+    "a diagnostic's meaning, an example, the fix\n\n"
+    "DIAGNOSTIC is the name that a message shows in brackets. Without one: all names.\n",
+    "", explain};

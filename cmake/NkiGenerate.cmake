@@ -1,0 +1,46 @@
+find_program(RE2C_EXECUTABLE re2c REQUIRED)
+find_package(BISON 3.8 REQUIRED)
+
+# clang-tidy takes the nearest configuration above the file it reads, so this one
+# covers what is generated. (SKIP_LINTING needs CMake 3.27.)
+file(WRITE ${PROJECT_BINARY_DIR}/.clang-tidy "Checks: '-*,misc-unused-alias-decls'\n")
+
+# Generated code lives in the build tree and is never committed.
+function(nki_re2c target input)
+  string(REGEX REPLACE "\\.re$" ".c" out "${PROJECT_BINARY_DIR}/${input}")
+  get_filename_component(dir ${out} DIRECTORY)
+  file(MAKE_DIRECTORY ${dir})
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${RE2C_EXECUTABLE} -W -Werror --no-generation-date
+            -o ${out} ${PROJECT_SOURCE_DIR}/${input}
+    DEPENDS ${PROJECT_SOURCE_DIR}/${input} VERBATIM)
+  target_sources(${target} PRIVATE ${out})
+  set_source_files_properties(${out} PROPERTIES COMPILE_OPTIONS "-Wno-conversion;-Wno-cast-qual")
+endfunction()
+
+function(nki_bison target input)
+  string(REGEX REPLACE "\\.y$" "" stem "${PROJECT_BINARY_DIR}/${input}")
+  get_filename_component(dir ${stem} DIRECTORY)
+  file(MAKE_DIRECTORY ${dir})
+  add_custom_command(OUTPUT ${stem}.c ${stem}.h
+    COMMAND ${BISON_EXECUTABLE} -Wall -Werror -Wcounterexamples --header=${stem}.h
+            -o ${stem}.c ${PROJECT_SOURCE_DIR}/${input}
+    DEPENDS ${PROJECT_SOURCE_DIR}/${input} VERBATIM)
+  target_sources(${target} PRIVATE ${stem}.c ${stem}.h)
+  set_source_files_properties(${stem}.c PROPERTIES COMPILE_OPTIONS "-Wno-conversion")
+  target_include_directories(${target} PUBLIC ${PROJECT_BINARY_DIR})
+endfunction()
+
+# The kernel-language modules under stdlib/modules, as one C file that implements stdlib.h.
+function(nki_embed target)
+  add_executable(nki_embed ${PROJECT_SOURCE_DIR}/tools/embed.c)
+  nki_warnings(nki_embed)
+  set(root ${PROJECT_SOURCE_DIR}/stdlib/modules)
+  file(GLOB_RECURSE modules CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*.nki)
+  list(TRANSFORM modules PREPEND ${root}/ OUTPUT_VARIABLE paths)
+  set(out ${PROJECT_BINARY_DIR}/stdlib/modules.c)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/stdlib)
+  add_custom_command(OUTPUT ${out} COMMAND nki_embed ${out} ${root} ${modules}
+    DEPENDS nki_embed ${paths} VERBATIM)
+  target_sources(${target} PRIVATE ${out})
+endfunction()

@@ -1,0 +1,274 @@
+#ifndef DEVICE_INTERNAL_H
+#define DEVICE_INTERNAL_H
+
+#include "device/device.h"
+#include "device/kern.h"
+
+// What the files of device/ share.
+
+// Where an operand's bytes are: index into exec.base.
+enum { BASE_SBUF, BASE_PSUM, BASE_HBM, BASE_STAGE, BASE_PARAM0 };
+enum { PARTS = 128, FREE_DIMS = 7, CHUNK = 4096, MAX_OPNDS = 20 };
+
+// An access pattern in bytes, without its start. Shared by all views of the same ap and item size.
+typedef struct layout {
+    uint32_t parts;      // count of dimension 0
+    uint32_t ndim;       // further dimensions, neighbours merged; 0 when n is 1
+    int64_t step0;       // dimension 0: bytes in HBM, partitions on chip
+    uint64_t n;          // elements of one index of dimension 0
+    int64_t lo, hi;      // bytes that one index touches: [lo, hi) from its start
+    bool contig;         // n adjacent elements
+    struct {
+        uint32_t count;
+        int64_t stride;
+    } dim[FREE_DIMS];
+} layout;
+
+typedef struct opnd {
+    int64_t offset;      // bytes from the base
+    int64_t ps;          // bytes from one index of dimension 0 to the next
+    const layout *l;
+    uint32_t base;
+    uint32_t view;       // in ir->views; for messages
+    uint32_t dyn;        // in ir->dyns, IR_NONE: fixed
+    uint8_t dtype, size;
+    uint8_t param;       // parameter of the instruction
+    uint8_t late;        // the instruction adds the dynamic part itself
+    uint32_t index;      // dyn with a view: number of its opnd in device_program.index
+} opnd;
+
+// An operand at run time.
+typedef struct tile {
+    char *p;             // NULL: absent
+    int64_t ps;
+    const layout *l;
+    uint8_t dtype, size;
+} tile;
+
+typedef struct exec exec;
+typedef struct bound bound;
+typedef void (*exec_fn)(exec *x, const bound *b, const tile *t);
+
+struct bound {
+    exec_fn fn;
+    exec_fn inner;       // what run_staged calls
+    opnd *o;             // operands in the family's order
+    const void *a;       // the family's prepared arguments
+    uint32_t instr;
+    uint8_t nops;
+    uint8_t lane0;       // first lane, for the accumulators and generators
+    uint16_t pad;
+    uint32_t stage_in;   // operands copied aside first (overlap, indirection)
+    uint32_t stage_out;  // indirect destinations
+};
+
+// A register or a number.
+typedef struct regnum {
+    bool is_reg;
+    int32_t v;
+} regnum;
+
+typedef struct loop_info {
+    uint32_t begin, end;  // bound indices
+    bool is_while;
+    regnum lower, upper;
+    uint32_t reg;
+    int64_t step;
+    uint32_t slot;        // in exec.loops
+} loop_info;
+
+struct device_program {
+    arena mem;
+    const ir *p;
+    bound *code;
+    uint32_t ncode;
+    opnd *index;          // operands of dynamic parts
+    uint32_t nindex;
+    opnd *out;            // returned views
+    uint32_t nout;
+    uint32_t nloops;
+    uint64_t hbm_bytes;
+    uint64_t stage_bytes;
+    struct hbm_const {
+        uint64_t at, data, size;
+    } *consts;
+    uint32_t nconsts;
+};
+
+typedef struct loop_state {
+    int64_t next, upper;
+    uint64_t trips;
+} loop_state;
+
+// Generators of one lane.
+typedef struct rng_lane {
+    uint32_t lfsr;
+    uint32_t xw[2][6];    // XORWOW of the Vector (0) and the GpSimd engine (1): x y z w v d
+} rng_lane;
+
+struct device_core {
+    const target *t;
+    char *sbuf, *psum;
+    int64_t sbuf_stride, psum_stride;  // bytes from a partition to the next
+    size_t sbuf_map, psum_map;
+    char *hbm;
+    size_t hbm_cap;
+    char *stage;
+    size_t stage_cap;
+    char *slot[4];        // scratch of the instruction that runs
+    size_t slot_cap[4];
+    float acc[2][PARTS];  // accumulator registers: Vector, Scalar
+    rng_lane rng[PARTS];
+    int32_t *regs;
+    uint32_t regs_cap;
+    loop_state *loops;
+    uint32_t loops_cap;
+    char **base;
+    uint32_t base_cap;
+    float buf[4][CHUNK];
+    uint32_t raw[3][CHUNK];
+    float part[PARTS][16];  // partial results of the rows of a chunk
+    float scal[6][PARTS];
+};
+enum { ACC_VECTOR, ACC_SCALAR };
+
+struct exec {
+    device_core *core;
+    const device_program *dp;
+    const kernels *k;
+    char **base;
+    int32_t *regs;
+    const device_run_opts *opts;
+    diags *ds;
+    uint32_t ip;
+    nki_status status;    // not OK: the run ends
+};
+
+// ---- binding (bind.c)
+
+typedef struct binder {
+    device_program *dp;
+    const program *pr;
+    const ir *p;
+    const ir_instr *in;
+    const isa_info *info;
+    bound *b;
+    opnd o[MAX_OPNDS];
+    bool is_out[MAX_OPNDS];
+    uint32_t n;
+    const char *err;
+    const layout **layouts;  // by ap and log2 of the item size, made when first met
+    opnd *index;
+    uint32_t nindex, index_cap;
+} binder;
+
+bool bind_fail(binder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+ir_arg bind_arg(const binder *b, uint32_t param);
+// Appends the operand; its number, or -1 with an error. An absent one (IRA_NONE) is a NULL tile.
+int bind_operand(binder *b, uint32_t param, bool out);
+int bind_view(binder *b, uint32_t view, uint32_t param, bool out);
+bool bind_has(const binder *b, uint32_t param);  // a view
+regnum bind_reg(const binder *b, ir_arg a);
+// Copies operands into the bound instruction. same_ok: a source that is exactly the destination needs
+// no copy (element by element).
+bool bind_done(binder *b, exec_fn fn, const void *args, bool same_ok);
+bool bind_same_shape(binder *b, int x, int y);  // equal parts and n, else an error
+bool bind_computes(binder *b, int o);           // not a packed type
+
+typedef bool (*bind_fn)(binder *b);
+extern const bind_fn bind_table[ISA_COUNT];
+
+bool bind_tensor_tensor(binder *b);
+bool bind_tensor_scalar(binder *b);
+bool bind_scalar_tensor_tensor(binder *b);
+bool bind_tensor_scalar_reduce(binder *b);
+bool bind_reciprocal(binder *b);
+bool bind_activation(binder *b);
+bool bind_activation_reduce(binder *b);
+bool bind_activate2(binder *b);
+bool bind_exponential(binder *b);
+bool bind_range_select(binder *b);
+bool bind_select_reduce(binder *b);
+bool bind_tensor_copy(binder *b);
+bool bind_tensor_copy_predicated(binder *b);
+bool bind_memset(binder *b);
+bool bind_fill_uninit(binder *b);
+bool bind_iota(binder *b);
+bool bind_affine_select(binder *b);
+bool bind_tensor_scalar_cumulative(binder *b);
+bool bind_tensor_tensor_scan(binder *b);
+bool bind_tensor_reduce(binder *b);
+bool bind_tensor_partition_reduce(binder *b);
+bool bind_bn_stats(binder *b);
+bool bind_bn_aggr(binder *b);
+bool bind_nc_matmul(binder *b);
+bool bind_nc_transpose(binder *b);
+bool bind_nc_stream_shuffle(binder *b);
+bool bind_local_gather(binder *b);
+bool bind_nc_n_gather(binder *b);
+bool bind_sequence_bounds(binder *b);
+bool bind_nonzero_with_count(binder *b);
+bool bind_topk(binder *b);
+bool bind_max8(binder *b);
+bool bind_nc_find_index8(binder *b);
+bool bind_nc_match_replace8(binder *b);
+bool bind_dropout(binder *b);
+bool bind_rng(binder *b);
+bool bind_rand2(binder *b);
+bool bind_set_rng_seed(binder *b);
+bool bind_dma_copy(binder *b);
+bool bind_dma_transpose(binder *b);
+bool bind_dma_compute(binder *b);
+bool bind_register_alloc(binder *b);
+bool bind_register_move(binder *b);
+bool bind_register_load(binder *b);
+bool bind_register_store(binder *b);
+bool bind_loops(binder *b);  // after all instructions: matches begins and ends
+bool bind_loop_for(binder *b);
+bool bind_loop_while(binder *b);
+bool bind_loop_end(binder *b);
+bool bind_device_print(binder *b);
+
+// ---- running (run.c, stage.c)
+
+void run_staged(exec *x, const bound *b, const tile *t);
+static inline int64_t regnum_get(const exec *x, regnum r)
+{
+    return r.is_reg ? x->regs[r.v] : r.v;
+}
+// Scratch of at least size bytes; NULL: out of memory (status is set). Contents last until the next
+// call with this slot.
+void *exec_slot(exec *x, int slot, size_t size);
+// The value of a one-element tile, or of element i of the flattened tile, as an integer.
+int64_t tile_int(const exec *x, const tile *t, uint64_t i);
+// The tile of a fixed or register-addressed operand; false: out of bounds, reported.
+bool exec_resolve(exec *x, const bound *b, const opnd *o, tile *t);
+// The value of the dynamic part of kind DYN_REG or DYN_SCALAR.
+bool exec_dyn_value(exec *x, const bound *b, const opnd *o, int64_t *v);
+// Records that `found` is outside lo..hi.
+void exec_oob(exec *x, const bound *b, const opnd *o, const char *what, int64_t found, int64_t lo,
+              int64_t hi);
+
+// Bytes from a partition to the next.
+int64_t core_sbuf_stride(const target *t);
+int64_t core_psum_stride(const target *t);
+bool core_reserve_hbm(device_core *c, size_t size);
+void rng_seed_all(device_core *c, uint32_t seed);
+
+// ---- moving elements (move.c)
+
+// n elements from element e0 of a row of the pattern l, packed into dst; and back.
+void gather(void *dst, const char *src, const layout *l, uint64_t e0, size_t n, unsigned size);
+void scatter(char *dst, const layout *l, uint64_t e0, const void *src, size_t n, unsigned size);
+void copy_strided(char *dst, int64_t ds, const char *src, int64_t ss, size_t n, unsigned size);
+// Rows r0.. of a tile, elements e0.. as fp32: in place when they lie so, else converted into buf
+// (nrows * n floats).
+crows load_rows(exec *x, const tile *t, size_t r0, size_t nrows, uint64_t e0, size_t n, float *buf);
+void store_rows(exec *x, const tile *t, size_t r0, size_t nrows, uint64_t e0, size_t n, crows s);
+// Zero- or sign-extended integers of row r; and the low bits back.
+void load_bits(exec *x, const tile *t, size_t r, uint64_t e0, size_t n, uint32_t *buf);
+void store_bits(exec *x, const tile *t, size_t r, uint64_t e0, size_t n, const uint32_t *s);
+// Bits moved between tiles of equal parts, n and item size.
+void copy_tile(const tile *d, const tile *s);
+
+#endif

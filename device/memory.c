@@ -1,0 +1,106 @@
+#define _DEFAULT_SOURCE  // MAP_ANONYMOUS, MAP_NORESERVE, madvise
+#include "device/internal.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+// A partition stride that is an odd number of cache lines: 128 rows then spread over the cache sets.
+static int64_t padded_stride(uint32_t bytes)
+{
+    return (int64_t)((bytes / 64 | 1) + (bytes / 64 % 2 ? 2 : 0)) * 64;
+}
+
+int64_t core_sbuf_stride(const target *t)
+{
+    return padded_stride(t->sbuf_partition_bytes);
+}
+
+int64_t core_psum_stride(const target *t)
+{
+    return padded_stride(t->psum_partition_bytes);
+}
+
+static void *map_pages(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    if (p == MAP_FAILED) {
+        return NULL;
+    }
+#if defined(MADV_HUGEPAGE)
+    madvise(p, size, MADV_HUGEPAGE);
+#endif
+    return p;
+}
+
+device_core *device_core_create(const target *t)
+{
+    device_core *c = calloc(1, sizeof *c);
+    if (!c) {
+        return NULL;
+    }
+    c->t = t;
+    c->sbuf_stride = padded_stride(t->sbuf_partition_bytes);
+    c->psum_stride = padded_stride(t->psum_partition_bytes);
+    c->sbuf_map = (size_t)c->sbuf_stride * PARTS;
+    c->psum_map = (size_t)c->psum_stride * PARTS;
+    c->sbuf = map_pages(c->sbuf_map);
+    c->psum = map_pages(c->psum_map);
+    if (!c->sbuf || !c->psum) {
+        device_core_release(c);
+        return NULL;
+    }
+    return c;
+}
+
+void device_core_release(device_core *c)
+{
+    if (!c) {
+        return;
+    }
+    if (c->sbuf) {
+        munmap(c->sbuf, c->sbuf_map);
+    }
+    if (c->psum) {
+        munmap(c->psum, c->psum_map);
+    }
+    for (int i = 0; i < 4; i++) {
+        free(c->slot[i]);
+    }
+    if (c->hbm) {
+        munmap(c->hbm, c->hbm_cap);
+    }
+    free(c->stage);
+    free(c->regs);
+    free(c->loops);
+    free(c->base);
+    free(c);
+}
+
+bool core_reserve_hbm(device_core *c, size_t size)
+{
+    if (size <= c->hbm_cap) {
+        return true;
+    }
+    if (c->hbm) {
+        munmap(c->hbm, c->hbm_cap);
+    }
+    size = (size + 4095) & ~(size_t)4095;
+    c->hbm = map_pages(size);
+    c->hbm_cap = c->hbm ? size : 0;
+    return c->hbm != NULL;
+}
+
+void *exec_slot(exec *x, int slot, size_t size)
+{
+    device_core *c = x->core;
+    if (size > c->slot_cap[slot]) {
+        free(c->slot[slot]);
+        c->slot[slot] = malloc(size);
+        c->slot_cap[slot] = c->slot[slot] ? size : 0;
+        if (!c->slot[slot]) {
+            x->status = NKI_ERR_NOMEM;
+        }
+    }
+    return c->slot[slot];
+}

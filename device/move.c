@@ -1,0 +1,209 @@
+#include "device/internal.h"
+
+void copy_strided(char *dst, int64_t ds, const char *src, int64_t ss, size_t n, unsigned size)
+{
+    if (ds == size && ss == size) {
+        memcpy(dst, src, n * size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        for (size_t i = 0; i < n; i++) {
+            dst[(int64_t)i * ds] = src[(int64_t)i * ss];
+        }
+        break;
+    case 2:
+        for (size_t i = 0; i < n; i++) {
+            memcpy(dst + (int64_t)i * ds, src + (int64_t)i * ss, 2);
+        }
+        break;
+    default:
+        for (size_t i = 0; i < n; i++) {
+            memcpy(dst + (int64_t)i * ds, src + (int64_t)i * ss, 4);
+        }
+        break;
+    }
+}
+
+// Walks n elements of a pattern from element e0 in runs along its last dimension.
+typedef struct walk {
+    const layout *l;
+    uint32_t at[FREE_DIMS];
+    int64_t off;
+} walk;
+
+static walk walk_at(const layout *l, uint64_t e0)
+{
+    walk w = {.l = l};
+    for (uint32_t d = l->ndim; d-- > 0;) {
+        w.at[d] = (uint32_t)(e0 % l->dim[d].count);
+        e0 /= l->dim[d].count;
+        w.off += (int64_t)w.at[d] * l->dim[d].stride;
+    }
+    return w;
+}
+
+// The length of the run at hand, at most n; *stride its step.
+static size_t walk_run(const walk *w, size_t n, int64_t *stride)
+{
+    if (w->l->ndim == 0) {
+        *stride = 0;
+        return n;
+    }
+    uint32_t d = w->l->ndim - 1;
+    size_t left = w->l->dim[d].count - w->at[d];
+    *stride = w->l->dim[d].stride;
+    return left < n ? left : n;
+}
+
+static void walk_step(walk *w, size_t n)
+{
+    if (w->l->ndim == 0) {
+        return;
+    }
+    uint32_t d = w->l->ndim - 1;
+    w->at[d] += (uint32_t)n;
+    w->off += (int64_t)n * w->l->dim[d].stride;
+    while (w->at[d] == w->l->dim[d].count && d > 0) {
+        w->off -= (int64_t)w->at[d] * w->l->dim[d].stride;
+        w->at[d] = 0;
+        d--;
+        w->at[d]++;
+        w->off += w->l->dim[d].stride;
+    }
+}
+
+void gather(void *dst, const char *src, const layout *l, uint64_t e0, size_t n, unsigned size)
+{
+    char *d = dst;
+    walk w = walk_at(l, e0);
+    while (n) {
+        int64_t stride;
+        size_t run = walk_run(&w, n, &stride);
+        copy_strided(d, size, src + w.off, stride, run, size);
+        d += run * size;
+        n -= run;
+        walk_step(&w, run);
+    }
+}
+
+void scatter(char *dst, const layout *l, uint64_t e0, const void *src, size_t n, unsigned size)
+{
+    const char *s = src;
+    walk w = walk_at(l, e0);
+    while (n) {
+        int64_t stride;
+        size_t run = walk_run(&w, n, &stride);
+        copy_strided(dst + w.off, stride, s, size, run, size);
+        s += run * size;
+        n -= run;
+        walk_step(&w, run);
+    }
+}
+
+crows load_rows(exec *x, const tile *t, size_t r0, size_t nrows, uint64_t e0, size_t n, float *buf)
+{
+    const char *p = t->p + (int64_t)r0 * t->ps;
+    if (t->l->contig) {
+        p += e0 * t->size;
+        if (t->dtype == DT_float32) {
+            return (crows){p, t->ps};
+        }
+        for (size_t r = 0; r < nrows; r++) {
+            x->k->load[t->dtype](buf + r * n, p + (int64_t)r * t->ps, n);
+        }
+    } else {
+        for (size_t r = 0; r < nrows; r++) {
+            void *raw = t->dtype == DT_float32 ? (void *)(buf + r * n) : x->core->raw[0];
+            gather(raw, p + (int64_t)r * t->ps, t->l, e0, n, t->size);
+            if (t->dtype != DT_float32) {
+                x->k->load[t->dtype](buf + r * n, raw, n);
+            }
+        }
+    }
+    return (crows){buf, (ptrdiff_t)(n * sizeof *buf)};
+}
+
+void store_rows(exec *x, const tile *t, size_t r0, size_t nrows, uint64_t e0, size_t n, crows s)
+{
+    char *p = t->p + (int64_t)r0 * t->ps;
+    for (size_t r = 0; r < nrows; r++) {
+        const float *v = (const float *)((const void *)((const char *)s.p + (ptrdiff_t)r * s.stride));
+        char *q = p + (int64_t)r * t->ps;
+        if (t->l->contig) {
+            x->k->store[t->dtype](q + e0 * t->size, v, n);
+        } else if (t->dtype == DT_float32) {
+            scatter(q, t->l, e0, v, n, 4);
+        } else {
+            x->k->store[t->dtype](x->core->raw[0], v, n);
+            scatter(q, t->l, e0, x->core->raw[0], n, t->size);
+        }
+    }
+}
+
+void load_bits(exec *x, const tile *t, size_t r, uint64_t e0, size_t n, uint32_t *buf)
+{
+    const char *p = t->p + (int64_t)r * t->ps;
+    if (t->size == 4) {
+        gather(buf, p, t->l, e0, n, 4);
+        return;
+    }
+    void *raw = x->core->raw[0];
+    gather(raw, p, t->l, e0, n, t->size);
+    bool is_signed = dtype_class_of((dtype)t->dtype) == DTC_I;
+    if (t->size == 1) {
+        const uint8_t *u = raw;
+        for (size_t i = 0; i < n; i++) {
+            buf[i] = is_signed ? (uint32_t)(int32_t)(int8_t)u[i] : u[i];
+        }
+    } else {
+        const u16u *u = raw;
+        for (size_t i = 0; i < n; i++) {
+            buf[i] = is_signed ? (uint32_t)(int32_t)(int16_t)u[i] : u[i];
+        }
+    }
+}
+
+void store_bits(exec *x, const tile *t, size_t r, uint64_t e0, size_t n, const uint32_t *s)
+{
+    char *p = t->p + (int64_t)r * t->ps;
+    if (t->size == 4) {
+        scatter(p, t->l, e0, s, n, 4);
+        return;
+    }
+    void *raw = x->core->raw[0];
+    if (t->size == 1) {
+        uint8_t *u = raw;
+        for (size_t i = 0; i < n; i++) {
+            u[i] = (uint8_t)s[i];
+        }
+    } else {
+        u16u *u = raw;
+        for (size_t i = 0; i < n; i++) {
+            u[i] = (uint16_t)s[i];
+        }
+    }
+    scatter(p, t->l, e0, raw, n, t->size);
+}
+
+void copy_tile(const tile *d, const tile *s)
+{
+    uint64_t n = s->l->n;
+    for (uint32_t r = 0; r < s->l->parts; r++) {
+        char *q = d->p + (int64_t)r * d->ps;
+        const char *p = s->p + (int64_t)r * s->ps;
+        if (d->l->contig) {
+            gather(q, p, s->l, 0, n, s->size);
+        } else if (s->l->contig) {
+            scatter(q, d->l, 0, p, n, s->size);
+        } else {
+            char part[1024];
+            size_t step = sizeof part / s->size;
+            for (uint64_t e = 0; e < n; e += step) {
+                size_t m = n - e < step ? (size_t)(n - e) : step;
+                gather(part, p, s->l, e, m, s->size);
+                scatter(q, d->l, e, part, m, s->size);
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+#ifndef DRIVER_COMPILE_H
+#define DRIVER_COMPILE_H
+
+#include "driver/diag_store.h"
+#include "lang/dtype.h"
+#include "lang/target.h"
+#include "lower/specialize.h"
+
+#include <nki/kernel.h>
+
+// An argument of a compile: a tensor's type and shape, or the text of a Python expression.
+typedef struct compile_arg {
+    const char *name;  // NULL: the next parameter in order
+    const char *expr;  // NULL: a tensor
+    dtype type;
+    uint32_t ndim;
+    uint32_t shape[IR_MAX_DIMS];
+} compile_arg;
+
+typedef struct compile_request {
+    // What is compiled.
+    const char *path;
+    const char *text;  // NULL: read from path
+    size_t text_len;
+    const char *entry;  // NULL: the file's one kernel
+    const compile_arg *args;
+    size_t arg_count;
+    uint32_t grid;
+    // Under which settings.
+    const target *target;
+    const char *const *roots;
+    size_t root_count;
+    const lower_env *env;
+    uint32_t env_count;
+    const diag_policy *policy;
+    size_t memory_limit_bytes;
+    uint64_t step_limit;
+    void (*print)(void *ctx, const char *text, size_t len);
+    void *print_ctx;
+    // What is watched.
+    void (*dump)(void *ctx, const char *stage, const char *text, size_t len);
+    void *dump_ctx;
+    const char *dump_stages, *stop_after;
+    // Parsing alone: called with the kernels found. entry and args are then not used.
+    void (*found)(void *ctx, const kernel_info *k, uint32_t count);
+    void *found_ctx;
+} compile_request;
+
+// One file that was read: what run-time errors point into. Both texts malloc'ed in one block.
+typedef struct compile_source {
+    struct compile_source *next;
+    const char *path;  // as stored in the program
+    source src;
+} compile_source;
+
+enum { COMPILE_CORES_MAX = 2 };
+
+// Everything malloc'ed; compile_result_fini frees it.
+typedef struct compile_result {
+    uint32_t cores;  // containers: one a core of the grid. 0 when stopped early
+    unsigned char *neff[COMPILE_CORES_MAX];
+    size_t neff_len[COMPILE_CORES_MAX];
+    // arg_names[i]: the parameter that argument i was bound to (NULL: not known).
+    char **arg_names;
+    size_t arg_count;
+    compile_source *sources;
+    nki_times times;
+    char why[512];  // a sentence when the status is not NKI_OK
+} compile_result;
+
+// Source to container. Never ends the process: out of memory and limits come back as a status.
+nki_status compile(const compile_request *rq, nki_diags *ds, compile_result *out);
+void compile_result_fini(compile_result *r);
+
+#endif

@@ -1,0 +1,603 @@
+// Calls of nki.isa functions: arguments bound by the instruction table, then checked and emitted.
+#include "lower/interp.h"
+
+#include <string.h>
+
+enum { MAX_PARAMS = 16, MAX_LIST = 4096 };
+
+// Which parameter each argument of a call expression fills; made at the first call.
+typedef struct call_map {
+    isa_id op;
+    uint8_t param[MAX_PARAMS];  // of each argument in order; NAME_PARAM: name=
+} call_map;
+
+enum { NAME_PARAM = 255 };
+
+static value bad_argument(interp *it, isa_id op, const isa_param *p, const char *wanted, value got)
+{
+    textbuf t;
+    text_init(&t, it->mem);
+    if (got.tag == V_TENSOR) {
+        tensor_describe(got.u.tensor, &t);
+    } else if (repr_into(it, got, &t) && t.len > 60) {
+        t.len = 0;
+        text_printf(&t, "a value of type %s", type_name(it, got));
+    }
+    it->exc = VUNDEF;
+    return interp_raise(it, diag_operand_kind(&it->pend, interp_loc(it), isa_table[op].name, p->name, wanted, t.at));
+}
+
+bool value_op(interp *it, value v, op_id *out)
+{
+    (void)it;
+    if (v.tag == V_OP) {
+        *out = (op_id)v.u.i;
+        return true;
+    }
+    if (v.tag == V_FUNC && v.u.func->op >= 0) {
+        *out = (op_id)v.u.func->op;
+        return true;
+    }
+    if (v.tag == V_METHOD) {
+        return value_op(it, v.u.method->fn, out);
+    }
+    return false;
+}
+
+static bool number_arg(value v, ir_arg *out)
+{
+    switch ((vtag)v.tag) {
+    case V_FLOAT: *out = ira_f32((float)v.u.d); return true;
+    case V_INT:
+        if (v.u.i < -((int64_t)1 << 32) || v.u.i >= (int64_t)1 << 32) {
+            *out = ira_f32((float)v.u.i);
+        } else {
+            *out = ira_int(v.u.i);
+        }
+        return true;
+    case V_BOOL: *out = ira_int(v.u.b); return true;
+    case V_OBJ:
+        return v.u.obj->base.tag != V_UNDEF && number_arg(v.u.obj->base, out);
+    default: return false;
+    }
+}
+
+static bool list_arg(interp *it, const ir_arg *at, uint32_t n, ir_arg *out)
+{
+    if (n > MAX_LIST) {
+        value_error(it, "a list of %u members is too long; the limit is %d", n, MAX_LIST);
+        return false;
+    }
+    *out = (ir_arg){IRA_LIST, 0, (int16_t)n, ir_list(it->p, at, n)};
+    return true;
+}
+
+static bool ints_arg(interp *it, isa_id op, const isa_param *p, value v, bool pairs, ir_arg *out)
+{
+    ir_arg *at;
+    uint32_t n = 0, m = 1;
+    const value *items = &v;
+    if (v.tag == V_LIST || v.tag == V_TUPLE || v.tag == V_RANGE) {
+        items = items_of(it, v, &m);
+        if (!items) {
+            return false;
+        }
+    } else if (v.tag != V_INT || pairs) {
+        bad_argument(it, op, p, pairs ? "a list of [step, count] pairs" : "an integer or a list of integers", v);
+        return false;
+    }
+    at = NEW_N(it->mem, ir_arg, (size_t)m * 2 + 1);
+    for (uint32_t i = 0; i < m; i++) {
+        int64_t x;
+        if (pairs) {
+            uint32_t k = 0;
+            value *q = items[i].tag == V_LIST || items[i].tag == V_TUPLE ? items_of(it, items[i], &k) : NULL;
+            if (!q || k != 2) {
+                bad_argument(it, op, p, "a list of [step, count] pairs", v);
+                return false;
+            }
+            for (uint32_t j = 0; j < 2; j++) {
+                if (!as_index(it, q[j], &x)) {
+                    return false;
+                }
+                at[n++] = ira_int(x);
+            }
+            continue;
+        }
+        if (items[i].tag != V_INT && items[i].tag != V_BOOL) {
+            bad_argument(it, op, p, "an integer or a list of integers", v);
+            return false;
+        }
+        at[n++] = ira_int(items[i].tag == V_INT ? items[i].u.i : items[i].u.b);
+    }
+    return list_arg(it, at, n, out);
+}
+
+static bool tensors_arg(interp *it, isa_id op, const isa_param *p, value v, bool floats, ir_arg *out)
+{
+    uint32_t m = 1;
+    const value *items = &v;
+    if (v.tag == V_LIST || v.tag == V_TUPLE) {
+        items = items_of(it, v, &m);
+    }
+    ir_arg *at = NEW_N(it->mem, ir_arg, m);
+    for (uint32_t i = 0; i < m; i++) {
+        uint32_t view;
+        if (floats) {
+            if (!number_arg(items[i], &at[i])) {
+                bad_argument(it, op, p, "a list of numbers", v);
+                return false;
+            }
+            if (at[i].kind == IRA_INT) {
+                at[i] = ira_f32((float)ira_integer(at[i]));
+            }
+            continue;
+        }
+        if (items[i].tag != V_TENSOR) {
+            bad_argument(it, op, p, "a list of tensors", v);
+            return false;
+        }
+        if (!tensor_view(it, items[i].u.tensor, &view)) {
+            return false;
+        }
+        at[i] = ira_view(view);
+    }
+    return list_arg(it, at, m, out);
+}
+
+static bool enum_arg(interp *it, isa_id op, const isa_param *p, value v, ir_arg *out)
+{
+    isa_enum e = isa_param_enum((param_type)p->type);
+    int x;
+    if (v.tag == V_OBJ && v.u.obj->cls->is_enum && strcmp(v.u.obj->cls->id->text, isa_enum_type(e)) == 0) {
+        value nm = attrs_get(&v.u.obj->attrs, N(_name_));
+        if (nm.tag == V_STR && isa_enum_value(e, nm.u.str->p, &x)) {
+            *out = ira_kind(IRA_ENUM, (uint32_t)x);
+            return true;
+        }
+    }
+    if (v.tag == V_INT && isa_enum_member(e, (int)v.u.i)) {
+        diag_enum_as_int(it->ds, interp_loc(it), isa_table[op].name, p->name, (int)v.u.i, isa_enum_type(e));
+        *out = ira_kind(IRA_ENUM, (uint32_t)v.u.i);
+        return true;
+    }
+    if (v.tag == V_STR && isa_enum_value(e, v.u.str->p, &x) && e == ISA_ENUM_matmul_perf_mode) {
+        *out = ira_kind(IRA_ENUM, (uint32_t)x);
+        return true;
+    }
+    bad_argument(it, op, p, arena_printf(it->mem, "a member of nki.isa.%s", isa_enum_type(e)), v);
+    return false;
+}
+
+static bool view_arg(interp *it, value v, ir_arg *out)
+{
+    uint32_t view;
+    if (!tensor_view(it, v.u.tensor, &view)) {
+        return false;
+    }
+    *out = ira_view(view);
+    return true;
+}
+
+static bool reg_arg(interp *it, isa_id op, const isa_param *p, value v, bool write, ir_arg *out)
+{
+    if (v.tag == V_REG) {
+        if (write && v.u.reg->frozen) {
+            raise_msg(it, "AssertionError",
+                      "%s: %s is the induction variable of a loop on the device; it is read-only and the write would have no effect",
+                      isa_table[op].name, p->name);
+            return false;
+        }
+        *out = ira_kind(IRA_REG, v.u.reg->id);
+        return true;
+    }
+    if (!write && (v.tag == V_INT || v.tag == V_BOOL)) {
+        *out = ira_int(v.tag == V_INT ? v.u.i : v.u.b);
+        return true;
+    }
+    bad_argument(it, op, p, write ? "a register" : "a register or an integer", v);
+    return false;
+}
+
+static bool to_arg(interp *it, isa_id op, const isa_param *p, value v, ir_arg *out)
+{
+    // None stands for the default of an optional parameter.
+    if (v.tag == V_NONE && p->dflt != DK_REQ) {
+        if (p->dflt == DK_NONE || p->type == PT_TRI) {
+            *out = ira_none();
+            return true;
+        }
+        if (p->dflt == DK_EMPTY) {
+            return list_arg(it, NULL, 0, out);
+        }
+    }
+    switch ((param_type)p->type) {
+    case PT_OUT: case PT_INOUT: case PT_IN:
+        if (v.tag == V_TENSOR) {
+            return view_arg(it, v, out);
+        }
+        bad_argument(it, op, p, "a tensor", v);
+        return false;
+    case PT_SCAL: case PT_SRC:
+        if (v.tag == V_TENSOR) {
+            return view_arg(it, v, out);
+        }
+        if (number_arg(v, out)) {
+            return true;
+        }
+        if (v.tag == V_NONE) {
+            *out = ira_none();
+            return true;
+        }
+        bad_argument(it, op, p, "a number or a tensor", v);
+        return false;
+    case PT_F32:
+        if (number_arg(v, out)) {
+            return true;
+        }
+        bad_argument(it, op, p, "a number", v);
+        return false;
+    case PT_IREG:
+        if (v.tag == V_REG) {
+            *out = ira_kind(IRA_REG, v.u.reg->id);
+            return true;
+        }
+        /* fallthrough */
+    case PT_INT: {
+        int64_t i;
+        if (v.tag == V_FLOAT || v.tag == V_TENSOR || !as_index(it, v, &i)) {
+            it->exc = VUNDEF;
+            bad_argument(it, op, p, "an integer", v);
+            return false;
+        }
+        if (i < -((int64_t)1 << 31) || i >= (int64_t)1 << 32) {
+            bad_argument(it, op, p, "an integer of 32 bits", v);
+            return false;
+        }
+        *out = ira_int(i);
+        return true;
+    }
+    case PT_BOOL: case PT_TRI: {
+        int t = v.tag == V_TENSOR || v.tag == V_REG ? -1 : truth(it, v);
+        if (t < 0) {
+            it->exc = VUNDEF;
+            bad_argument(it, op, p, "True or False", v);
+            return false;
+        }
+        *out = ira_kind(IRA_BOOL, (uint32_t)t);
+        return true;
+    }
+    case PT_OP: {
+        op_id o;
+        if (value_op(it, v, &o)) {
+            *out = ira_kind(IRA_OP, o);
+            return true;
+        }
+        bad_argument(it, op, p, "an operator such as nl.add", v);
+        return false;
+    }
+    case PT_ENGINE: case PT_REDCMD: case PT_DGE: case PT_OOB: case PT_PERF: case PT_DMAENG:
+        return enum_arg(it, op, p, v, out);
+    case PT_INTS: return ints_arg(it, op, p, v, false, out);
+    case PT_PAIRS: return ints_arg(it, op, p, v, true, out);
+    case PT_TENSORS: return tensors_arg(it, op, p, v, false, out);
+    case PT_FLOATS: return tensors_arg(it, op, p, v, true, out);
+    case PT_REGOUT: return reg_arg(it, op, p, v, true, out);
+    case PT_REG: return reg_arg(it, op, p, v, false, out);
+    case PT_STR:
+        if (v.tag == V_STR) {
+            *out = ira_kind(IRA_STR, ir_str(it->p, v.u.str->p, v.u.str->len));
+            return true;
+        }
+        bad_argument(it, op, p, "a string", v);
+        return false;
+    case PT_LEGACY:
+        if (v.tag != V_NONE) {
+            interp_warn_once(it, arena_printf(it->mem, "legacy %s.%s", isa_table[op].name, p->name), NULL, NULL);
+            diag_legacy_keyword(it->ds, interp_loc(it), isa_table[op].name, p->name);
+        }
+        *out = ira_none();
+        return true;
+    case PT_ANY:
+        *out = ira_none();
+        return true;
+    }
+    return false;
+}
+
+static bool default_arg(interp *it, isa_id op, const isa_param *p, ir_arg *out)
+{
+    switch ((default_kind)p->dflt) {
+    case DK_REQ:
+        type_error(it, "%s() missing required argument '%s'", isa_table[op].name, p->name);
+        return false;
+    case DK_NONE: *out = ira_none(); return true;
+    case DK_F: *out = ira_f32((float)p->f); return true;
+    case DK_I: *out = ira_int(p->i); return true;
+    case DK_FALSE: *out = ira_kind(IRA_BOOL, 0); return true;
+    case DK_TRUE: *out = ira_kind(IRA_BOOL, 1); return true;
+    case DK_ENUM: *out = ira_kind(IRA_ENUM, (uint32_t)p->i); return true;
+    case DK_OP: *out = ira_kind(IRA_OP, (uint32_t)p->i); return true;
+    case DK_EMPTY: return list_arg(it, NULL, 0, out);
+    }
+    return false;
+}
+
+value reg_new(interp *it, bool frozen)
+{
+    vreg *r = NEW(it->mem, vreg);
+    r->id = it->p->registers++;
+    r->frozen = frozen;
+    return (value){.tag = V_REG, .u.reg = r};
+}
+
+static value emit(interp *it, isa_id op, ir_arg *av, uint32_t nm)
+{
+    uint32_t first = 0;
+    diag *d = emit_instr(it->em, op, av, interp_place(it), nm, interp_loc(it), &first);
+    return d ? interp_raise(it, d) : VID(V_INSTR, first);
+}
+
+// register_alloc(x): not an instruction itself.
+static value alloc_register(interp *it, value x)
+{
+    value r = reg_new(it, false);
+    if (x.tag == V_UNDEF || x.tag == V_NONE) {
+        return r;
+    }
+    ir_arg av[2] = {ira_kind(IRA_REG, r.u.reg->id)};
+    isa_id op = x.tag == V_TENSOR ? ISA_register_load : ISA_register_move;
+    if (!to_arg(it, op, &isa_table[op].params[1], x, &av[1])) {
+        return VERR;
+    }
+    value v = emit(it, op, av, IR_NONE);
+    return IS_ERR(v) ? v : r;
+}
+
+static value finish(interp *it, isa_id op, const value *vals, value nm)
+{
+    const isa_info *info = &isa_table[op];
+    if (op == ISA_register_alloc) {
+        return alloc_register(it, vals[0]);
+    }
+    if (info->status == ISAS_PLANNED && info->group == ISAG_NCC) {
+        return raise_msg(it, "NotImplementedError", "nki.collectives.%s is not supported yet", info->name);
+    }
+    ir_arg av[MAX_PARAMS];
+    for (uint32_t i = 0; i < info->nparams; i++) {
+        const isa_param *p = &info->params[i];
+        if (vals[i].tag == V_UNDEF ? !default_arg(it, op, p, &av[i]) : !to_arg(it, op, p, vals[i], &av[i])) {
+            return VERR;
+        }
+    }
+    uint32_t name_str = IR_NONE;
+    if (nm.tag == V_STR) {
+        name_str = ir_str(it->p, nm.u.str->p, nm.u.str->len);
+    }
+    value r = emit(it, op, av, name_str);
+    if (!IS_ERR(r) && info->group == ISAG_NISA && info->nparams && info->params[0].type == PT_REGOUT) {
+        return VNONE;
+    }
+    return r;
+}
+
+static int param_of(isa_id op, sym kw)
+{
+    const isa_info *info = &isa_table[op];
+    for (uint32_t i = 0; i < info->nparams; i++) {
+        if (strcmp(info->params[i].name, kw->text) == 0) {
+            return (int)i;
+        }
+    }
+    return strcmp(kw->text, "name") == 0 ? NAME_PARAM : -1;
+}
+
+static bool starts_same(const char *a, const char *b)
+{
+    return strncmp(a, b, 3) == 0;
+}
+
+static value unknown_keyword(interp *it, isa_id op, sym kw)
+{
+    const isa_info *info = &isa_table[op];
+    const char *near = NULL;
+    for (uint32_t i = 0; i < info->nparams && !near; i++) {
+        if (starts_same(info->params[i].name, kw->text)) {
+            near = info->params[i].name;
+        }
+    }
+    static const struct {
+        const char *old, *now;
+    } gone[] = {{"mask", "clamp the slices instead"}, {"dtype", "the result has the dtype of dst"}};
+    for (size_t i = 0; i < sizeof gone / sizeof *gone && !near; i++) {
+        if (strcmp(kw->text, gone[i].old) == 0) {
+            return type_error(it, "%s() got an unexpected keyword argument '%s': it was removed; %s", info->name, kw->text,
+                              gone[i].now);
+        }
+    }
+    return type_error(it, "%s() got an unexpected keyword argument '%s'%s%s%s", info->name, kw->text,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+value isa_call(interp *it, isa_id op, const args *a)
+{
+    const isa_info *info = &isa_table[op];
+    value vals[MAX_PARAMS], nm = VUNDEF;
+    memset(vals, 0, sizeof vals);
+    if (a->n > info->nparams) {
+        return type_error(it, "%s() takes %u arguments but %u were given", info->name, info->nparams, a->n);
+    }
+    for (uint32_t i = 0; i < a->n; i++) {
+        vals[i] = a->at[i];
+    }
+    for (uint32_t j = 0; j < a->nkw; j++) {
+        int p = param_of(op, a->kw[j]);
+        if (p < 0) {
+            return unknown_keyword(it, op, a->kw[j]);
+        }
+        value *slot = p == NAME_PARAM ? &nm : &vals[p];
+        if (slot->tag != V_UNDEF) {
+            return type_error(it, "%s() got multiple values for argument '%s'", info->name, a->kw[j]->text);
+        }
+        *slot = a->at[a->n + j];
+    }
+    return finish(it, op, vals, nm);
+}
+
+// Fast path: the mapping of arguments to parameters is kept on the call's node.
+value isa_call_node(interp *it, isa_id op, const ast *e)
+{
+    const isa_info *info = &isa_table[op];
+    call_map *m = e->cache;
+    if (!m || m->op != op) {
+        bool simple = e->u.call.n <= info->nparams + 1u && e->u.call.n <= MAX_PARAMS;
+        call_map fresh = {.op = op};
+        uint32_t i = 0, seen = 0;
+        for (const ast *a = e->u.call.args; a && simple; a = a->next, i++) {
+            int p = a->op ? -1 : a->u.named.id ? param_of(op, a->u.named.id) : (int)i;
+            simple = p >= 0 && (p == NAME_PARAM || (p < info->nparams && !(seen >> p & 1)));
+            if (simple) {
+                seen |= p == NAME_PARAM ? 0 : 1u << p;
+                fresh.param[i] = (uint8_t)p;
+            }
+        }
+        if (!simple) {
+            // Star arguments, or a mistake: the general way says which.
+            VEC(value) pos = {0};
+            VEC(sym) kw = {0};
+            VEC(value) kwv = {0};
+            for (const ast *a = e->u.call.args; a; a = a->next) {
+                value v = eval(it, a->u.named.value);
+                if (IS_ERR(v)) {
+                    return v;
+                }
+                if (a->op == 1) {
+                    uint32_t n;
+                    value *at = items_of(it, v, &n);
+                    for (uint32_t k = 0; at && k < n; k++) {
+                        vec_push(it->mem, &pos, at[k]);
+                    }
+                    if (!at) {
+                        return VERR;
+                    }
+                } else if (a->op == 2) {
+                    for (uint32_t k = 0; v.tag == V_DICT && k < v.u.dict->n; k++) {
+                        if (v.u.dict->at[k].key.tag == V_STR) {
+                            vec_push(it->mem, &kw, str_sym(it, v.u.dict->at[k].key));
+                            vec_push(it->mem, &kwv, v.u.dict->at[k].val);
+                        }
+                    }
+                } else if (a->u.named.id) {
+                    vec_push(it->mem, &kw, a->u.named.id);
+                    vec_push(it->mem, &kwv, v);
+                } else {
+                    vec_push(it->mem, &pos, v);
+                }
+            }
+            uint32_t npos = pos.n;
+            for (uint32_t k = 0; k < kwv.n; k++) {
+                vec_push(it->mem, &pos, kwv.at[k]);
+            }
+            args a = {pos.at, npos, kw.n, kw.at};
+            it->top->at = e;
+            return isa_call(it, op, &a);
+        }
+        m = NEW(it->mem, call_map);
+        *m = fresh;
+        ((ast *)(uintptr_t)e)->cache = m;
+    }
+    value vals[MAX_PARAMS], nm = VUNDEF;
+    memset(vals, 0, info->nparams * sizeof *vals);
+    uint32_t i = 0;
+    for (const ast *a = e->u.call.args; a; a = a->next, i++) {
+        value v = eval(it, a->u.named.value);
+        if (IS_ERR(v)) {
+            return v;
+        }
+        *(m->param[i] == NAME_PARAM ? &nm : &vals[m->param[i]]) = v;
+    }
+    it->top->at = e;
+    return finish(it, op, vals, nm);
+}
+
+// ---- handles
+
+static value depends_on(interp *it, const args *a)
+{
+    value self = it->native_self;
+    uint32_t consumer = (uint32_t)self.u.i;
+    ir_instr *in = &it->p->instrs.at[consumer];
+    uint32_t first = it->p->deps.n;
+    if (in->deps != IR_NONE) {
+        for (uint32_t k = in->deps; it->p->deps.at[k] != IR_DEPS_END; k++) {
+            uint32_t old = it->p->deps.at[k];
+            vec_push(it->mem, &it->p->deps, old);
+        }
+    }
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (a->at[i].tag != V_INSTR) {
+            return type_error(it, "depends_on() takes instruction handles, got %s", type_name(it, a->at[i]));
+        }
+        if (a->at[i].u.i >= self.u.i) {
+            return value_error(it, "depends_on(): the producer must come before the consumer");
+        }
+        vec_push(it->mem, &it->p->deps, (uint32_t)a->at[i].u.i);
+    }
+    vec_push(it->mem, &it->p->deps, IR_DEPS_END);
+    it->p->instrs.at[consumer].deps = first;
+    return self;
+}
+
+value handle_attr(interp *it, value v, sym id)
+{
+    if (v.tag == V_INSTR && strcmp(id->text, "depends_on") == 0) {
+        vnative *n = NEW(it->mem, vnative);
+        *n = (vnative){"depends_on", depends_on, v};
+        return (value){.tag = V_NATIVE, .u.native = n};
+    }
+    return VUNDEF;
+}
+
+// ---- loops on the device
+
+static flow loop_body(interp *it, const ast *s)
+{
+    it->dyn_depth++;
+    flow fl = exec_block(it, s->u.flow.body);
+    it->dyn_depth--;
+    if (fl == FLOW_BREAK || fl == FLOW_CONTINUE || fl == FLOW_RETURN) {
+        static const char *const words[] = {[FLOW_BREAK] = "break", [FLOW_CONTINUE] = "continue", [FLOW_RETURN] = "return"};
+        if (fl == FLOW_CONTINUE) {
+            return FLOW_NEXT;  // the end of the body, decided at compile time
+        }
+        interp_raise(it, diag_break_in_dynamic_loop(&it->pend, interp_loc(it), words[fl]));
+        return FLOW_ERROR;
+    }
+    it->top->at = s;
+    ir_arg none;
+    return fl == FLOW_NEXT && !IS_ERR(emit(it, ISA_loop_end, &none, IR_NONE)) ? FLOW_NEXT : FLOW_ERROR;
+}
+
+flow exec_dynamic_for(interp *it, const ast *s, value range)
+{
+    const vdynrange *r = range.u.p;
+    value counter = reg_new(it, true);
+    ir_arg av[4] = {ira_kind(IRA_REG, counter.u.reg->id), ira_none(), ira_none(), ira_int(r->step)};
+    const isa_info *info = &isa_table[ISA_loop_for];
+    if (!to_arg(it, ISA_loop_for, &info->params[1], r->lo, &av[1]) ||
+        !to_arg(it, ISA_loop_for, &info->params[2], r->hi, &av[2]) || IS_ERR(emit(it, ISA_loop_for, av, IR_NONE)) ||
+        !assign_to(it, s->u.flow.target, counter)) {
+        return FLOW_ERROR;
+    }
+    return loop_body(it, s);
+}
+
+flow exec_dynamic_while(interp *it, const ast *s, value reg)
+{
+    ir_arg av[1] = {ira_kind(IRA_REG, reg.u.reg->id)};
+    it->top->at = s->u.flow.cond;
+    if (IS_ERR(emit(it, ISA_loop_while, av, IR_NONE))) {
+        return FLOW_ERROR;
+    }
+    return loop_body(it, s);
+}

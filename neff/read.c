@@ -1,0 +1,330 @@
+#include "neff/layout.h"
+#include "neff/neff.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// Nothing of the file is believed before it is checked: the header's own fields, its checksum, the
+// body's checksum, then each section against the layout that its lengths imply, then the records
+// (ir_verify). Sections whose records are this machine's arrays are used where they lie.
+
+typedef struct reader {
+    arena *mem;
+    const unsigned char *bytes;
+    size_t len;
+    neff_header h;
+    ir *p;
+    program *pr;
+    const char **err;
+} reader;
+
+#define FAIL(r, ...) (*(r)->err = arena_printf((r)->mem, __VA_ARGS__), false)
+
+static bool check_header(reader *r)
+{
+    if (r->len < NEFF_HEADER_BYTES) {
+        return FAIL(r, "the file ends at byte %zu, inside the header of %d bytes at offset 0",
+                    r->len, NEFF_HEADER_BYTES);
+    }
+    memcpy(&r->h, r->bytes, sizeof r->h);
+    const neff_header *h = &r->h;
+    if (memcmp(h->magic, NEFF_MAGIC, sizeof h->magic) != 0) {
+        return FAIL(r, "offset 0 (magic): this is not a NEFF of nki");
+    }
+    if (h->version != NEFF_VERSION) {
+        return FAIL(r, "offset 8 (version): %" PRIu32 "; this tool reads version %d", h->version,
+                    NEFF_VERSION);
+    }
+    if (h->header_bytes != NEFF_HEADER_BYTES) {
+        return FAIL(r, "offset 12 (header_bytes): %" PRIu32 ", not %d", h->header_bytes,
+                    NEFF_HEADER_BYTES);
+    }
+    if (h->file_bytes != r->len) {
+        return FAIL(r, "offset 16 (file_bytes): %" PRIu64 ", but the file has %zu bytes",
+                    h->file_bytes, r->len);
+    }
+    if (neff_header_hash(h) != h->header_xxh3) {
+        return FAIL(r, "offset 32 (header_xxh3): the header's bytes are damaged");
+    }
+    if (h->tables_xxh3 != neff_tables_hash()) {
+        return FAIL(r,
+                    "offset 80 (tables_xxh3): written by another version of the tool; compile the "
+                    "kernel again");
+    }
+    if (h->nsections != SEC_COUNT) {
+        return FAIL(r, "offset 40 (nsections): %" PRIu32 ", not %d", h->nsections, SEC_COUNT);
+    }
+    const target *t = target_by_gen(h->gen <= 16 ? (int)h->gen : 0);
+    if (!t) {
+        return FAIL(r, "offset 44 (gen): no target of generation %" PRIu32, h->gen);
+    }
+    if (h->sbuf_peak_bytes > t->sbuf_partition_bytes) {
+        return FAIL(r, "offset 64 (sbuf_peak_bytes): %" PRIu32 ", more than %s has",
+                    h->sbuf_peak_bytes, t->name);
+    }
+    if (h->psum_peak_bytes > t->psum_partition_bytes) {
+        return FAIL(r, "offset 68 (psum_peak_bytes): %" PRIu32 ", more than %s has",
+                    h->psum_peak_bytes, t->name);
+    }
+    return true;
+}
+
+static bool check_zero(reader *r)
+{
+    for (size_t i = 0; i < sizeof r->h.reserved; i++) {
+        if (r->h.reserved[i]) {
+            return FAIL(r, "offset %zu (reserved): not zero", offsetof(neff_header, reserved) + i);
+        }
+    }
+    static const neff_section none;
+    for (int i = SEC_COUNT; i < NEFF_MAX_SECTIONS; i++) {
+        if (memcmp(&r->h.section[i], &none, sizeof none) != 0) {
+            return FAIL(r, "offset %zu (section %d): not zero",
+                        offsetof(neff_header, section) + (size_t)i * sizeof none, i);
+        }
+    }
+    return true;
+}
+
+static bool check_section(reader *r, int id, uint64_t end)
+{
+    const neff_section *s = &r->h.section[id];
+    size_t field = offsetof(neff_header, section) + (size_t)id * sizeof *s;
+    const char *name = neff_section_name[id];
+    if (s->id != (uint32_t)id || s->zero) {
+        return FAIL(r, "offset %zu (section %s, id): %" PRIu32 ", not %d", field + 24, name, s->id,
+                    id);
+    }
+    if (s->record != neff_section_record[id]) {
+        return FAIL(r, "offset %zu (section %s, record): %" PRIu32 " bytes, not %" PRIu32,
+                    field + 16, name, s->record, neff_section_record[id]);
+    }
+    if (s->length != (uint64_t)s->record * s->count) {
+        return FAIL(r,
+                    "offset %zu (section %s, length): %" PRIu64 " bytes for %" PRIu32
+                    " records of %" PRIu32,
+                    field + 8, name, s->length, s->count, s->record);
+    }
+    uint64_t want = end + neff_filler_bytes(end, s->length) + TAR_BLOCK;
+    if (s->offset != want) {
+        return FAIL(r, "offset %zu (section %s, offset): %" PRIu64 ", not %" PRIu64, field, name,
+                    s->offset, want);
+    }
+    if (s->offset > r->len || neff_padded(s->length) > r->len - s->offset) {
+        return FAIL(r,
+                    "offset %zu (section %s, length): %" PRIu64 " bytes at %" PRIu64
+                    " pass the end of the file",
+                    field + 8, name, s->length, s->offset);
+    }
+    unsigned char head[TAR_BLOCK];
+    tar_header(head, name, s->length, '0');
+    if (memcmp(head, r->bytes + s->offset - TAR_BLOCK, TAR_BLOCK) != 0) {
+        return FAIL(r, "offset %" PRIu64 " (tar header of %s): not what section %s needs",
+                    s->offset - TAR_BLOCK, name, name);
+    }
+    return true;
+}
+
+static bool check_body(reader *r)
+{
+    uint64_t end = NEFF_HEADER_BYTES;
+    for (int id = 0; id < SEC_COUNT; id++) {
+        if (!check_section(r, id, end)) {
+            return false;
+        }
+        end = r->h.section[id].offset + neff_padded(r->h.section[id].length);
+    }
+    if (r->len - end != 2 * TAR_BLOCK) {
+        return FAIL(r, "offset %" PRIu64 " (end of the tar): %" PRIu64 " bytes follow, not %d", end,
+                    r->len - end, 2 * TAR_BLOCK);
+    }
+    if (neff_hash(r->bytes + NEFF_HEADER_BYTES, r->len - NEFF_HEADER_BYTES) != r->h.body_xxh3) {
+        return FAIL(r, "offset 24 (body_xxh3): the bytes from %d on are damaged",
+                    NEFF_HEADER_BYTES);
+    }
+    return true;
+}
+
+// The records of a section, where they lie when the file's bytes are aligned, else a copy.
+static void *records(reader *r, int id)
+{
+    const neff_section *s = &r->h.section[id];
+    if (!s->length) {
+        return NULL;
+    }
+    const unsigned char *at = r->bytes + s->offset;
+    if ((uintptr_t)at % _Alignof(max_align_t) == 0) {
+        return (void *)(uintptr_t)at;  // never written: a loaded program is not changed
+    }
+    void *copy = arena_alloc(r->mem, 1, _Alignof(max_align_t), s->length);
+    memcpy(copy, at, s->length);
+    return copy;
+}
+
+#define TAKE(r, v, id) ((v)->at = records((r), (id)), (v)->n = (v)->cap = (r)->h.section[id].count)
+
+static bool take_strs(reader *r)
+{
+    const neff_section *s = &r->h.section[SEC_STRS];
+    uint32_t n = r->h.section[SEC_STR_OFFSETS].count;
+    const char *text = records(r, SEC_STRS);
+    const uint32_t *off = records(r, SEC_STR_OFFSETS);
+    if (n == 0 || s->length == 0 || text[s->length - 1]) {
+        return FAIL(r, "offset %" PRIu64 " (strs): does not end with a zero byte", s->offset);
+    }
+    r->p->strs.at = NEW_N(r->mem, const char *, n);
+    r->p->strs.n = r->p->strs.cap = n;
+    for (uint32_t i = 0; i < n; i++) {
+        bool good =
+            i == 0 ? off[0] == 0 : off[i] > off[i - 1] && off[i] < s->length && !text[off[i] - 1];
+        if (!good) {
+            return FAIL(
+                r, "offset %" PRIu64 " (str_offsets): record %" PRIu32 " does not begin a string",
+                r->h.section[SEC_STR_OFFSETS].offset + 4 * (uint64_t)i, i);
+        }
+        r->p->strs.at[i] = text + off[i];
+    }
+    return true;
+}
+
+static bool take_files(reader *r)
+{
+    uint32_t n = r->h.section[SEC_FILES].count;
+    uint64_t text_len = r->h.section[SEC_TEXT].length;
+    const neff_file *f = records(r, SEC_FILES);
+    const char *text = records(r, SEC_TEXT);
+    r->p->files.at = NEW_N(r->mem, ir_file, n);
+    r->p->files.n = r->p->files.cap = n;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t at = r->h.section[SEC_FILES].offset + i * sizeof *f;
+        if (f[i].name >= r->p->strs.n || f[i].has_text > 1) {
+            return FAIL(r, "offset %" PRIu64 " (files): record %" PRIu32 " has no name", at, i);
+        }
+        r->p->files.at[i].name = f[i].name;
+        if (!f[i].has_text) {
+            continue;
+        }
+        if (f[i].text >= text_len || f[i].text_len >= text_len - f[i].text ||
+            text[f[i].text + f[i].text_len]) {
+            return FAIL(r,
+                        "offset %" PRIu64 " (files): the text of record %" PRIu32
+                        " is not in section text",
+                        at, i);
+        }
+        source *src = NEW(r->mem, source);
+        *src = (source){ir_text(r->p, f[i].name), text + f[i].text, f[i].text_len};
+        r->p->files.at[i].src = src;
+    }
+    return true;
+}
+
+static bool take_sections(reader *r)
+{
+    ir *p = r->p = NEW(r->mem, ir);
+    program *pr = r->pr = NEW(r->mem, program);
+    pr->ir = p;
+    pr->hbm_bytes = r->h.hbm_bytes;
+    pr->sbuf_peak_bytes = r->h.sbuf_peak_bytes;
+    pr->psum_peak_bytes = r->h.psum_peak_bytes;
+    p->mem = r->mem;
+    p->target = target_by_gen((int)r->h.gen);
+    p->kernel = r->h.kernel;
+    p->grid = r->h.grid;
+    p->core = r->h.core;
+    p->registers = r->h.registers;
+    if (!take_strs(r) || !take_files(r)) {
+        return false;
+    }
+    TAKE(r, &p->instrs, SEC_INSTRS);
+    TAKE(r, &p->args, SEC_ARGS);
+    TAKE(r, &p->views, SEC_VIEWS);
+    TAKE(r, &p->aps, SEC_APS);
+    TAKE(r, &p->dims, SEC_DIMS);
+    TAKE(r, &p->dyns, SEC_DYNS);
+    TAKE(r, &p->tensors, SEC_TENSORS);
+    TAKE(r, &p->places, SEC_PLACES);
+    TAKE(r, &p->deps, SEC_DEPS);
+    TAKE(r, &p->params, SEC_PARAMS);
+    TAKE(r, &p->outputs, SEC_OUTPUTS);
+    TAKE(r, &p->blob, SEC_BLOB);
+    for (int e = 0; e < ENG_COUNT; e++) {
+        TAKE(r, &pr->queue[e], SEC_QUEUE_TENSOR + e);
+    }
+    const char *why = ir_verify(p, r->mem);
+    return !why || FAIL(r, "section instrs and its tables: %s", why);
+}
+
+static bool check_queues(reader *r)
+{
+    for (int e = 0; e < ENG_COUNT; e++) {
+        const uint32_t *q = r->pr->queue[e].at;
+        for (uint32_t i = 0; i < r->pr->queue[e].n; i++) {
+            if (q[i] >= r->p->instrs.n || (i && q[i] <= q[i - 1])) {
+                const neff_section *s = &r->h.section[SEC_QUEUE_TENSOR + e];
+                return FAIL(r,
+                            "offset %" PRIu64 " (%s): record %" PRIu32 " is %" PRIu32
+                            ", out of range or order",
+                            s->offset + 4 * (uint64_t)i, neff_section_name[SEC_QUEUE_TENSOR + e], i,
+                            q[i]);
+            }
+        }
+    }
+    return true;
+}
+
+// Whatever an instruction touches has an address, and HBM's lie in the segment.
+static bool check_placed(reader *r, uint32_t view)
+{
+    const ir *p = r->p;
+    const ir_view *v = &p->views.at[view];
+    const ir_tensor *t = &p->tensors.at[v->tensor];
+    if (v->dyn && p->dyns.at[v->dyn].kind != DYN_REG && !check_placed(r, p->dyns.at[v->dyn].src)) {
+        return false;
+    }
+    if (t->role == ROLE_ARG) {
+        return true;
+    }
+    bool hbm = !buffer_on_chip((buffer_kind)t->buffer);
+    if (t->addr_bytes == ADDR_AUTO || (hbm && (t->addr_bytes > r->h.hbm_bytes ||
+                                               t->size_bytes > r->h.hbm_bytes - t->addr_bytes))) {
+        return FAIL(r, "offset %" PRIu64 " (tensors): record %" PRIu32 " is used but has no place",
+                    r->h.section[SEC_TENSORS].offset + v->tensor * sizeof *t, v->tensor);
+    }
+    return true;
+}
+
+static bool check_program(reader *r)
+{
+    if (!check_queues(r)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < r->p->args.n; i++) {
+        if (r->p->args.at[i].kind == IRA_VIEW && !check_placed(r, r->p->args.at[i].v)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < r->p->outputs.n; i++) {
+        if (!check_placed(r, r->p->outputs.at[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+nki_status neff_read(arena *mem, const unsigned char *bytes, size_t len, program **out,
+                     const char **err)
+{
+    reader *r = NEW(mem, reader);
+    r->mem = mem;
+    r->bytes = bytes;
+    r->len = len;
+    r->err = err;
+    *out = NULL;
+    *err = NULL;
+    if (!check_header(r) || !check_zero(r) || !check_body(r) || !take_sections(r) ||
+        !check_program(r)) {
+        return NKI_ERR_FORMAT;
+    }
+    *out = r->pr;
+    return NKI_OK;
+}

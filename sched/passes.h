@@ -1,0 +1,22 @@
+#ifndef SCHED_PASSES_H
+#define SCHED_PASSES_H
+
+#include "lang/diag.h"
+#include "lang/program.h"
+#include "sched/live.h"
+
+// The steps of schedule(), in order.
+
+// Requires: live ranges. Fills: addr_part, addr_bytes of every tensor in use, pr's peaks and
+// hbm_bytes. false: an error is in ds.
+bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds);
+
+// Requires: placed tensors (a range that the kernel placed over another is not filled). Fills:
+// ir_tensor.fill; inserts fill_uninit before the lifetime. Keeps: order; user dependences follow.
+void insert_fills(arena *mem, ir *p, const liveness *lv);
+
+// Fills: pr->queue, in program order; a loop's own instructions stand in the queue of every engine
+// that takes part in it.
+void fill_queues(arena *mem, program *pr);
+
+#endif

@@ -1,0 +1,365 @@
+#include "sched/place.h"
+
+#include "lang/place.h"
+#include "sched/passes.h"
+#include "sched/space.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+// Placement by live range: a sweep over the instructions frees what ended before each and places
+// what begins there, first-fit by address. Where first-fit leaves memory in pieces too small, that
+// memory is placed anew, largest tensors first. Time: linear, times the number of holes.
+
+enum { MAP_LINES = 8, REPACK_MAX = 1 << 14 };
+#define HBM_LIMIT_BYTES ((uint64_t)96 << 30)  // a Trainium2 chip; the others have less
+
+typedef struct placer {
+    arena *mem;
+    ir *p;
+    const liveness *lv;
+    diags *ds;
+    space of[BUF_COUNT];   // SBUF, PSUM; all of HBM is of[BUF_HBM]
+    uint64_t hbm_base;     // constants and outputs stand before the temporaries
+    bool done[BUF_COUNT];  // placed as a whole
+    uint32_t *begins, *ends, *begin_next, *end_next;  // by instruction: tensor + 1
+} placer;
+
+static buffer_kind memory_of(const ir_tensor *t)
+{
+    return t->buffer == BUF_SHARED ? BUF_HBM : (buffer_kind)t->buffer;
+}
+
+static span_time when_of(const placer *pl, uint32_t t)
+{
+    return (span_time){pl->lv->of[t].first, pl->lv->of[t].last};
+}
+
+// Placed by the sweep: temporaries in use that the kernel gave no address.
+static bool is_auto(const placer *pl, uint32_t t)
+{
+    const ir_tensor *ten = &pl->p->tensors.at[t];
+    return ten->role == ROLE_TEMP && !ten->manual && pl->lv->of[t].touched;
+}
+
+static uint32_t align_of(const ir_tensor *t)
+{
+    if (t->size_bytes >= SPACE_ALIGN || !buffer_on_chip((buffer_kind)t->buffer)) {
+        return SPACE_ALIGN;
+    }
+    uint32_t size = dtype_size((dtype)t->dtype);
+    return size > 4 ? size : 4;
+}
+
+// ---- what the user reads
+
+static const char *shape_text(arena *mem, const ir_tensor *t)
+{
+    textbuf b;
+    text_init(&b, mem);
+    for (uint32_t i = 0; i < t->ndim; i++) {
+        text_printf(&b, "%s%" PRIu32, i ? ", " : "[", t->shape[i]);
+    }
+    text_cstr(&b, t->ndim ? "]" : "[]");
+    return b.at;
+}
+
+static void note_live(placer *pl, diag *d, buffer_kind b, uint32_t at)
+{
+    uint32_t top[MAP_LINES], n = 0, more = 0;
+    uint64_t more_bytes = 0;
+    const ir *p = pl->p;
+    for (uint32_t t = 0; t < p->tensors.n; t++) {
+        const ir_tensor *ten = &p->tensors.at[t];
+        const live_range *r = &pl->lv->of[t];
+        if (ten->buffer != b || !r->touched || r->first > at || r->last < at ||
+            ten->addr_bytes == ADDR_AUTO) {
+            continue;
+        }
+        uint32_t k = n < MAP_LINES ? n++ : MAP_LINES;
+        uint32_t out = k == MAP_LINES ? top[MAP_LINES - 1] : t;
+        if (k == MAP_LINES) {
+            more++;
+            if (p->tensors.at[out].size_bytes >= ten->size_bytes) {
+                more_bytes += ten->size_bytes;
+                continue;
+            }
+            more_bytes += p->tensors.at[out].size_bytes;
+            k--;
+        }
+        for (; k && p->tensors.at[top[k - 1]].size_bytes < ten->size_bytes; k--) {
+            top[k] = top[k - 1];
+        }
+        top[k] = t;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const ir_tensor *ten = &p->tensors.at[top[i]];
+        diag_note_add(pl->ds, d, ir_place_loc(p, ten->place),
+                      "in use: `%s` %s %s, %" PRIu64 " bytes in each partition at %" PRIu64 "%s",
+                      ir_text(p, ten->name), shape_text(pl->mem, ten),
+                      dtype_name((dtype)ten->dtype), ten->size_bytes, ten->addr_bytes,
+                      ten->manual ? " (the kernel's address)" : "");
+    }
+    if (more) {
+        diag_note_add(pl->ds, d, (loc){0}, "in use: %" PRIu32 " smaller tensors, %" PRIu64 " bytes",
+                      more, more_bytes);
+    }
+}
+
+static void report_full(placer *pl, uint32_t t)
+{
+    const ir *p = pl->p;
+    const ir_tensor *ten = &p->tensors.at[t];
+    loc at = ir_place_loc(p, ten->place);
+    const char *name = ir_text(p, ten->name), *shape = shape_text(pl->mem, ten);
+    const char *type = dtype_name((dtype)ten->dtype);
+    buffer_kind b = memory_of(ten);
+    diag *d;
+    if (b == BUF_HBM) {
+        d = diag_hbm_full(pl->ds, at, name, shape, type, ten->size_bytes, HBM_LIMIT_BYTES);
+    } else {
+        uint64_t largest, avail = space_available(&pl->of[b], when_of(pl, t), &largest);
+        d = (b == BUF_SBUF ? diag_sbuf_full
+                           : diag_psum_full)(pl->ds, at, name, shape, type, ten->size_bytes, avail,
+                                             pl->of[b].limit_bytes, largest, p->target->name);
+    }
+    ir_place_notes(p, ten->place, pl->ds, d);
+    if (b != BUF_HBM) {
+        note_live(pl, d, b, pl->lv->of[t].first);
+    }
+}
+
+// ---- addresses that the kernel gave
+
+static void reserve(placer *pl, uint32_t t, span_time when)
+{
+    const ir_tensor *ten = &pl->p->tensors.at[t];
+    space_reserve(&pl->of[ten->buffer], ten->addr_bytes, ten->addr_bytes + ten->size_bytes, when);
+}
+
+// Keeps placed tensors off the kernel's addresses. An unproven manual tensor may read what another
+// one left at its address, at any time before: its bytes are reserved from the start.
+static void reserve_manual(placer *pl)
+{
+    ir *p = pl->p;
+    uint32_t *head = NULL, *next = NULL;
+    for (uint32_t t = p->tensors.n; t-- > 0;) {
+        const ir_tensor *ten = &p->tensors.at[t];
+        if (!ten->manual || !pl->lv->of[t].touched) {
+            continue;
+        }
+        if (pl->lv->of[t].unproven) {
+            reserve(pl, t, (span_time){0, pl->lv->of[t].last});
+            continue;
+        }
+        if (!head) {
+            head = NEW_N(pl->mem, uint32_t, p->instrs.n + 1);
+            next = NEW_N(pl->mem, uint32_t, p->tensors.n);
+        }
+        next[t] = head[pl->lv->of[t].first];
+        head[pl->lv->of[t].first] = t + 1;
+    }
+    for (uint32_t i = 0; head && i < p->instrs.n; i++) {
+        for (uint32_t t = head[i]; t; t = next[t - 1]) {
+            reserve(pl, t - 1, when_of(pl, t - 1));
+        }
+    }
+}
+
+// ---- HBM: constants, then outputs, then temporaries
+
+static bool place_fixed(placer *pl, tensor_role role)
+{
+    ir *p = pl->p;
+    for (uint32_t t = 0; t < p->tensors.n; t++) {
+        ir_tensor *ten = &p->tensors.at[t];
+        if (ten->role != role || buffer_on_chip((buffer_kind)ten->buffer)) {
+            continue;
+        }
+        ten->addr_part = 0;
+        ten->addr_bytes = pl->hbm_base;
+        if (ten->size_bytes > HBM_LIMIT_BYTES - pl->hbm_base) {
+            report_full(pl, t);
+            return false;
+        }
+        pl->hbm_base += (ten->size_bytes + SPACE_ALIGN - 1) / SPACE_ALIGN * SPACE_ALIGN;
+    }
+    return true;
+}
+
+// ---- the sweep
+
+static void chain_all(placer *pl)
+{
+    const ir *p = pl->p;
+    pl->begins = NEW_N(pl->mem, uint32_t, p->instrs.n + 1);
+    pl->ends = NEW_N(pl->mem, uint32_t, p->instrs.n + 1);
+    pl->begin_next = NEW_N(pl->mem, uint32_t, p->tensors.n);
+    pl->end_next = NEW_N(pl->mem, uint32_t, p->tensors.n);
+    for (uint32_t t = p->tensors.n; t-- > 0;) {
+        if (is_auto(pl, t)) {
+            span_time w = when_of(pl, t);
+            pl->begin_next[t] = pl->begins[w.first];
+            pl->begins[w.first] = t + 1;
+            pl->end_next[t] = pl->ends[w.last];
+            pl->ends[w.last] = t + 1;
+        }
+    }
+}
+
+typedef struct packed {
+    uint64_t size, addr;
+    uint32_t tensor;
+    span_time when;
+} packed;
+
+static int larger_first(const void *a, const void *b)
+{
+    const packed *x = a, *y = b;
+    if (x->size != y->size) {
+        return x->size < y->size ? 1 : -1;
+    }
+    return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
+}
+
+// All tensors of one memory at once, largest first, each at the lowest address that is free while
+// it lives. false: that does not fit either, or there are too many to try.
+static bool repack(placer *pl, buffer_kind b)
+{
+    ir *p = pl->p;
+    VEC(packed) todo = {0};
+    for (uint32_t t = 0; t < p->tensors.n; t++) {
+        if (is_auto(pl, t) && memory_of(&p->tensors.at[t]) == b) {
+            packed k = {p->tensors.at[t].size_bytes, 0, t, when_of(pl, t)};
+            vec_push(pl->mem, &todo, k);
+        }
+    }
+    if (todo.n > REPACK_MAX) {
+        return false;
+    }
+    qsort(todo.at, todo.n, sizeof *todo.at, larger_first);
+    packed *set = NEW_N(pl->mem, packed, todo.n);  // placed so far, by address
+    space *s = &pl->of[b];
+    uint64_t peak = 0;
+    for (uint32_t i = 0; i < todo.n; i++) {
+        packed k = todo.at[i];
+        uint32_t align = align_of(&p->tensors.at[k.tensor]), j = 0;
+        if (k.size > s->limit_bytes) {
+            return false;
+        }
+        for (;;) {
+            uint64_t moved = space_conflict(s, k.addr, k.size, k.when);
+            for (; !moved && j < i && set[j].addr < k.addr + k.size; j++) {
+                bool together =
+                    set[j].when.first <= k.when.last && k.when.first <= set[j].when.last;
+                if (together && set[j].addr + set[j].size > k.addr) {
+                    moved = set[j].addr + set[j].size;
+                }
+            }
+            if (!moved) {
+                break;
+            }
+            k.addr = space_begin(s, moved, k.size, align);
+            j = 0;
+            if (k.addr + k.size > s->limit_bytes) {
+                return false;
+            }
+        }
+        uint32_t at = i;
+        for (; at && set[at - 1].addr > k.addr; at--) {
+            set[at] = set[at - 1];
+        }
+        set[at] = k;
+        peak = k.addr + k.size > peak ? k.addr + k.size : peak;
+    }
+    for (uint32_t i = 0; i < todo.n; i++) {
+        p->tensors.at[set[i].tensor].addr_bytes = set[i].addr;
+    }
+    s->peak_bytes = peak > s->peak_bytes ? peak : s->peak_bytes;
+    return true;
+}
+
+static bool place_one(placer *pl, uint32_t t)
+{
+    ir_tensor *ten = &pl->p->tensors.at[t];
+    buffer_kind b = memory_of(ten);
+    if (pl->done[b]) {
+        return true;
+    }
+    uint64_t addr;
+    if (space_take(&pl->of[b], ten->size_bytes, align_of(ten), when_of(pl, t), &addr)) {
+        ten->addr_part = 0;
+        ten->addr_bytes = addr + (b == BUF_HBM ? pl->hbm_base : 0);
+        return true;
+    }
+    if (b != BUF_HBM && ten->size_bytes <= pl->of[b].limit_bytes && repack(pl, b)) {
+        pl->done[b] = true;
+        return true;
+    }
+    report_full(pl, t);
+    return false;
+}
+
+static bool sweep(placer *pl)
+{
+    ir *p = pl->p;
+    chain_all(pl);
+    for (uint32_t i = 0; i < p->instrs.n; i++) {
+        for (uint32_t t = i ? pl->ends[i - 1] : 0; t; t = pl->end_next[t - 1]) {
+            const ir_tensor *ten = &p->tensors.at[t - 1];
+            buffer_kind b = memory_of(ten);
+            if (!pl->done[b]) {
+                uint64_t at = ten->addr_bytes - (b == BUF_HBM ? pl->hbm_base : 0);
+                space_give(&pl->of[b], at, at + ten->size_bytes);
+            }
+        }
+        for (uint32_t t = pl->begins[i]; t; t = pl->begin_next[t - 1]) {
+            if (!place_one(pl, t - 1)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds)
+{
+    ir *p = pr->ir;
+    placer pl = {.mem = mem, .p = p, .lv = lv, .ds = ds};
+    const target *t = p->target;
+    space_init(&pl.of[BUF_SBUF], mem, t->sbuf_partition_bytes, 0);
+    space_init(&pl.of[BUF_PSUM], mem, t->psum_partition_bytes, t->psum_bank_bytes);
+    for (uint32_t i = 0; i < p->tensors.n; i++) {
+        if (!p->tensors.at[i].manual) {
+            p->tensors.at[i].addr_part = 0;
+            p->tensors.at[i].addr_bytes = ADDR_AUTO;
+        }
+    }
+    if (!place_fixed(&pl, ROLE_CONST) || !place_fixed(&pl, ROLE_OUT)) {
+        return false;
+    }
+    space_init(&pl.of[BUF_HBM], mem, HBM_LIMIT_BYTES - pl.hbm_base, 0);
+    reserve_manual(&pl);
+    if (!sweep(&pl)) {
+        return false;
+    }
+    pr->sbuf_peak_bytes = (uint32_t)pl.of[BUF_SBUF].peak_bytes;
+    pr->psum_peak_bytes = (uint32_t)pl.of[BUF_PSUM].peak_bytes;
+    pr->hbm_bytes =
+        pl.hbm_base + (pl.of[BUF_HBM].peak_bytes + SPACE_ALIGN - 1) / SPACE_ALIGN * SPACE_ALIGN;
+    return true;
+}
+
+program *schedule(arena *mem, ir *p, diags *ds)
+{
+    program *pr = NEW(mem, program);
+    pr->ir = p;
+    liveness lv;
+    live_compute(mem, p, &lv);
+    if (!place_tensors(mem, pr, &lv, ds)) {
+        return NULL;
+    }
+    insert_fills(mem, p, &lv);
+    fill_queues(mem, pr);
+    return pr;
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# run.sh SOURCE WORK: installs the release build under WORK and builds a program against it in both
+# ways, find_package and pkg-config, then runs it and the installed tool.
+set -eu
+src=$1 work=$2
+mkdir -p "$work"
+cmake -G Ninja -S "$src" -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
+    -DCMAKE_INSTALL_PREFIX="$work/prefix" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+rm -rf "$work/prefix"
+cmake --install "$work/build" >"$work/log"
+
+cmake -G Ninja -S "$src/tests/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work/log"
+cmake --build "$work/consumer" >>"$work/log" || { cat "$work/log"; exit 1; }
+"$work/consumer/consumer" "$src/examples/vector_add.nki"
+
+pc=$(dirname "$(find "$work/prefix" -name nki.pc)")
+export PKG_CONFIG_PATH="$pc"
+lib=$(pkg-config --variable=libdir nki)
+cc -std=c11 -o "$work/consumer_pc" "$src/tests/consumer/main.c" $(pkg-config --cflags --libs nki) \
+    -Wl,-rpath,"$lib"
+"$work/consumer_pc" "$src/examples/vector_add.nki"
+"$work/prefix/bin/nki" --version
+sh "$src/tools/check-symbols.sh" "$(find "$work/prefix" -name 'libnki.so' | head -n 1)"

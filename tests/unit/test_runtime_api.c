@@ -1,0 +1,297 @@
+// The C API: what an embedder may get wrong, what a kernel may get wrong, and no memory at any
+// point.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/support/failing_alloc.h"
+
+#include <nki/nki.h>
+
+#include <string.h>
+
+static const char add_text[] =
+    "import nki\n"
+    "import nki.isa as nisa\n"
+    "import nki.language as nl\n"
+    "@nki.jit\n"
+    "def add(a, b):\n"
+    "    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)\n"
+    "    x = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.sbuf)\n"
+    "    y = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.sbuf)\n"
+    "    nisa.dma_copy(dst=x, src=a)\n"
+    "    nisa.dma_copy(dst=y, src=b)\n"
+    "    nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)\n"
+    "    nisa.dma_copy(dst=out, src=x)\n"
+    "    return out\n";
+
+static const nki_source add_source = {"add.nki", add_text, sizeof add_text - 1};
+
+static nki_context *context(void)
+{
+    nki_context *ctx = NULL;
+    assert_int_equal(nki_context_create(NULL, &ctx, NULL), NKI_OK);
+    return ctx;
+}
+
+static nki_tensor *iota(nki_context *ctx, size_t rows, size_t cols)
+{
+    nki_tensor *t = NULL;
+    assert_int_equal(nki_tensor_create(ctx, NKI_FLOAT32, 2, (size_t[]){rows, cols}, &t), NKI_OK);
+    for (size_t i = 0; i < rows * cols; i++) {
+        ((float *)nki_tensor_data(t))[i] = (float)i;
+    }
+    return t;
+}
+
+static void context__refuses_what_it_does_not_know(void **state)
+{
+    (void)state;
+    nki_context *ctx = NULL;
+    const char *why = NULL;
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    o.size--;
+    assert_int_equal(nki_context_create(&o, &ctx, &why), NKI_ERR_ARG);
+    assert_non_null(strstr(why, "size"));
+    o = (nki_context_opts)NKI_CONTEXT_OPTS_INIT;
+    o.target = "trn0";
+    assert_int_equal(nki_context_create(&o, &ctx, &why), NKI_ERR_ARG);
+    assert_null(ctx);
+    o.target = "gen2";
+    const char *warnings[] = {"no-such-warning"};
+    o.warnings = warnings;
+    o.warning_count = 1;
+    assert_int_equal(nki_context_create(&o, &ctx, &why), NKI_ERR_ARG);
+    o.warning_count = 0;
+    assert_int_equal(nki_context_create(&o, &ctx, &why), NKI_OK);
+    assert_string_equal(nki_context_target(ctx), "trn1");
+    nki_context_release(ctx);
+    nki_context_release(NULL);
+    assert_int_equal(nki_context_create(NULL, NULL, NULL), NKI_ERR_ARG);
+}
+
+static void tensor__converts_in_and_out(void **state)
+{
+    (void)state;
+    nki_context *ctx = context();
+    nki_tensor *t = NULL;
+    const float in[] = {1.0f, 1.00390625f, -3.5f, 1e9f};
+    assert_int_equal(nki_tensor_create(ctx, NKI_BFLOAT16, 1, (size_t[]){4}, &t), NKI_OK);
+    assert_int_equal(nki_tensor_copy_in(t, in, NKI_FLOAT32, 3), NKI_ERR_ARG);
+    assert_int_equal(nki_tensor_copy_in(t, in, NKI_FLOAT32, 4), NKI_OK);
+    assert_int_equal(((uint16_t *)nki_tensor_data(t))[0], 0x3f80);
+    assert_int_equal(((uint16_t *)nki_tensor_data(t))[1], 0x3f80);  // a tie goes to even
+    int32_t out[4];
+    assert_int_equal(nki_tensor_copy_out(t, out, NKI_INT32, 4), NKI_OK);
+    assert_int_equal(out[0], 1);
+    assert_int_equal(nki_tensor_copy_out(t, out, (nki_dtype)99, 4), NKI_ERR_ARG);
+    nki_tensor_release(t);
+    assert_int_equal(nki_tensor_create(ctx, NKI_FLOAT32, 9, (size_t[9]){1}, &t), NKI_ERR_ARG);
+    assert_int_equal(nki_tensor_create(ctx, (nki_dtype)-1, 0, NULL, &t), NKI_ERR_ARG);
+    assert_int_equal(
+        nki_tensor_create(ctx, NKI_FLOAT32, 3, (size_t[]){4000000000u, 4000000000u, 4}, &t),
+        NKI_ERR_NOMEM);
+    assert_int_equal(nki_tensor_create(ctx, NKI_FLOAT32, 2, (size_t[]){0, 5}, &t), NKI_OK);
+    assert_int_equal(nki_tensor_count(t), 0);
+    nki_tensor_release(t);
+    nki_context_release(ctx);
+}
+
+static void kernel__runs_again_on_other_tensors(void **state)
+{
+    (void)state;
+    nki_context *ctx = context();
+    nki_tensor *a = iota(ctx, 5, 7), *b = iota(ctx, 5, 7), *out = NULL;
+    nki_kernel *k = NULL;
+    nki_arg args[] = {{.tensor = a}, {.name = "b", .tensor = a}};
+    assert_int_equal(nki_kernel_compile(ctx, &add_source, NULL, args, 2, NULL, NULL, &k), NKI_OK);
+    assert_string_equal(nki_kernel_name(k), "add");
+    assert_int_equal(nki_kernel_param_count(k), 2);
+    assert_int_equal(nki_kernel_output_count(k), 1);
+    for (int round = 1; round <= 2; round++) {
+        ((float *)nki_tensor_data(b))[34] = (float)round;
+        args[1].tensor = b;
+        assert_int_equal(nki_kernel_call(k, args, 2, &out, 1, NULL, NULL), NKI_OK);
+        assert_true(((float *)nki_tensor_data(out))[34] == 34.0f + (float)round);
+        assert_true(((float *)nki_tensor_data(out))[3] == 6.0f);
+        nki_tensor_release(out);
+    }
+    // What does not fit is refused before anything runs.
+    nki_tensor *wide = iota(ctx, 5, 8);
+    args[1].tensor = wide;
+    assert_int_equal(nki_kernel_call(k, args, 2, &out, 1, NULL, NULL), NKI_ERR_ARG);
+    assert_non_null(strstr(nki_context_error(ctx), "float32[5, 8]"));
+    assert_null(out);
+    assert_int_equal(nki_kernel_call(k, args, 1, &out, 1, NULL, NULL), NKI_ERR_ARG);
+    assert_int_equal(nki_kernel_call(k, args, 2, &out, 0, NULL, NULL), NKI_ERR_ARG);
+    nki_tensor_release(wide);
+
+    // The container alone gives the same kernel.
+    size_t len = 0;
+    const void *neff = nki_kernel_neff(k, &len);
+    nki_kernel *loaded = NULL;
+    assert_int_equal(nki_kernel_load(ctx, neff, len, &loaded), NKI_OK);
+    args[1].tensor = b;
+    assert_int_equal(nki_kernel_call(loaded, args, 2, &out, 1, NULL, NULL), NKI_OK);
+    assert_true(((float *)nki_tensor_data(out))[3] == 6.0f);
+    nki_tensor_release(out);
+    nki_kernel_release(loaded);
+    assert_int_equal(nki_kernel_load(ctx, neff, len - 1, &loaded), NKI_ERR_FORMAT);
+    assert_int_equal(nki_kernel_load(ctx, "x", 1, &loaded), NKI_ERR_FORMAT);
+    assert_null(loaded);
+
+    nki_kernel_release(k);
+    nki_tensor_release(a);
+    nki_tensor_release(b);
+    nki_context_release(ctx);
+}
+
+static void compile__same_input_same_bytes(void **state)
+{
+    (void)state;
+    nki_context *ctx = context();
+    nki_tensor_info spec = {.dtype = NKI_BFLOAT16, .ndim = 2, .shape = {128, 64}};
+    const nki_arg args[] = {{.name = "a", .spec = &spec}, {.name = "b", .spec = &spec}};
+    nki_kernel *k[2];
+    size_t len[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(nki_kernel_compile(ctx, &add_source, "add", args, 2, NULL, NULL, &k[i]),
+                         NKI_OK);
+        nki_kernel_neff(k[i], &len[i]);
+    }
+    assert_int_equal(len[0], len[1]);
+    assert_memory_equal(nki_kernel_neff(k[0], &len[0]), nki_kernel_neff(k[1], &len[1]), len[0]);
+    nki_kernel_release(k[0]);
+    nki_kernel_release(k[1]);
+    nki_context_release(ctx);
+}
+
+static void compile__says_what_is_wrong(void **state)
+{
+    (void)state;
+    nki_context *ctx = context();
+    nki_kernel *k = NULL;
+    nki_diags *ds = NULL;
+    assert_int_equal(nki_diags_create(&ds), NKI_OK);
+    const nki_source bad = {"bad.nki", "x = = 1\n", 8};
+    assert_int_equal(nki_kernel_compile(ctx, &bad, NULL, NULL, 0, NULL, ds, &k), NKI_ERR_DIAG);
+    assert_null(k);
+    nki_diag d;
+    assert_int_equal(nki_diags_errors(ds), 1);
+    assert_int_equal(nki_diags_at(ds, 0, &d), NKI_OK);
+    assert_string_equal(d.path, "bad.nki");
+    assert_int_equal(d.line, 1);
+    assert_int_equal(d.col, 5);
+    assert_int_equal(nki_diags_at(ds, 1, &d), NKI_ERR_ARG);
+    const char *text = NULL;
+    assert_int_equal(nki_diags_render(ds, NKI_DIAG_TEXT, 0, &text), NKI_OK);
+    assert_non_null(strstr(text, "bad.nki:1:5: error["));
+    assert_non_null(strstr(text, "\n    1 | x = = 1\n"));
+    nki_diags_clear(ds);
+    assert_int_equal(nki_diags_count(ds), 0);
+
+    const nki_source gone = {"no/such/file.nki", NULL, 0};
+    assert_int_equal(nki_kernel_compile(ctx, &gone, NULL, NULL, 0, NULL, ds, &k), NKI_ERR_IO);
+    assert_non_null(strstr(nki_context_error(ctx), "no/such/file.nki"));
+
+    const nki_arg both = {.name = "a", .expr = "1", .spec = &(nki_tensor_info){.ndim = 0}};
+    assert_int_equal(nki_kernel_compile(ctx, &add_source, NULL, &both, 1, NULL, ds, &k),
+                     NKI_ERR_ARG);
+    const nki_arg order[] = {{.name = "a", .expr = "1"}, {.expr = "2"}};
+    assert_int_equal(nki_kernel_compile(ctx, &add_source, NULL, order, 2, NULL, ds, &k),
+                     NKI_ERR_ARG);
+    nki_compile_opts grid = NKI_COMPILE_OPTS_INIT;
+    grid.grid = 3;
+    assert_int_equal(nki_kernel_compile(ctx, &add_source, NULL, NULL, 0, &grid, ds, &k),
+                     NKI_ERR_ARG);
+    nki_diags_release(ds);
+    nki_context_release(ctx);
+}
+
+static void memory_limit__is_a_status(void **state)
+{
+    (void)state;
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    nki_tensor_info spec = {.dtype = NKI_FLOAT32, .ndim = 2, .shape = {8, 8}};
+    const nki_arg args[] = {{.spec = &spec}, {.spec = &spec}};
+    int limited = 0;
+    nki_status st = NKI_ERR_NOMEM;
+    for (o.memory_limit_bytes = 1000; st != NKI_OK;
+         o.memory_limit_bytes += o.memory_limit_bytes / 3) {
+        nki_context *ctx = NULL;
+        nki_kernel *k = NULL;
+        assert_int_equal(nki_context_create(&o, &ctx, NULL), NKI_OK);
+        st = nki_kernel_compile(ctx, &add_source, NULL, args, 2, NULL, NULL, &k);
+        assert_true(st == NKI_OK || st == NKI_ERR_LIMIT || st == NKI_ERR_NOMEM);
+        assert_int_equal(st == NKI_OK, *nki_context_error(ctx) == '\0');
+        limited += st == NKI_ERR_LIMIT;
+        nki_kernel_release(k);
+        nki_context_release(ctx);
+    }
+    assert_true(limited > 3);
+}
+
+// Everything once; the status of the first step that failed.
+static nki_status all_steps(void)
+{
+    nki_context *ctx = NULL;
+    nki_tensor *a = NULL, *out = NULL;
+    nki_kernel *k = NULL;
+    nki_diags *ds = NULL;
+    nki_status st = nki_context_create(NULL, &ctx, NULL);
+    if (st == NKI_OK) {
+        st = nki_diags_create(&ds);
+    }
+    if (st == NKI_OK) {
+        st = nki_tensor_create(ctx, NKI_FLOAT32, 2, (size_t[]){3, 4}, &a);
+    }
+    const nki_arg args[] = {{.name = "a", .tensor = a}, {.name = "b", .tensor = a}};
+    if (st == NKI_OK) {
+        st = nki_kernel_compile(ctx, &add_source, NULL, args, 2, NULL, ds, &k);
+    }
+    if (st == NKI_OK) {
+        st = nki_kernel_call(k, args, 2, &out, 1, ds, NULL);
+    }
+    nki_tensor_release(out);
+    nki_kernel_release(k);
+    nki_tensor_release(a);
+    nki_diags_release(ds);
+    nki_context_release(ctx);
+    return st;
+}
+
+static void every_allocation__may_fail(void **state)
+{
+    (void)state;
+    long n = 0;
+    for (;; n++) {
+        failing_alloc_set(n);
+        nki_status st = all_steps();
+        int hit = failing_alloc_hit();
+        failing_alloc_set(-1);
+        if (!hit) {
+            assert_int_equal(st, NKI_OK);
+            break;
+        }
+        assert_int_equal(st, NKI_ERR_NOMEM);
+        assert_true(n < 100000);
+    }
+    assert_true(n > 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(context__refuses_what_it_does_not_know),
+        cmocka_unit_test(tensor__converts_in_and_out),
+        cmocka_unit_test(kernel__runs_again_on_other_tensors),
+        cmocka_unit_test(compile__same_input_same_bytes),
+        cmocka_unit_test(compile__says_what_is_wrong),
+        cmocka_unit_test(memory_limit__is_a_status),
+        cmocka_unit_test(every_allocation__may_fail),
+    };
+    return cmocka_run_group_tests_name("runtime.api", tests, NULL, NULL);
+}
