@@ -9,13 +9,14 @@ struct nki_diags {
     jmp_buf oom;
     diags ds;
     size_t count;
+    unsigned kept[2];  // errors, warnings; at most ds.limit of each
 };
 
 static void reset(nki_diags *d)
 {
     diags_init(&d->ds, &d->mem);
-    d->ds.limit = UINT32_MAX;
     d->count = 0;
+    d->kept[0] = d->kept[1] = 0;
 }
 
 nki_status nki_diags_create(nki_diags **out)
@@ -88,6 +89,9 @@ static void take(nki_diags *d, const diags *src)
 {
     source_copy *copies = NULL;
     for (const diag *o = src->first; o; o = o->next) {
+        if (d->kept[o->sev != SEV_ERROR]++ >= d->ds.limit) {
+            continue;
+        }
         diag *n = NEW(&d->mem, diag);
         n->id = o->id;
         n->sev = o->sev;

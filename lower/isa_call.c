@@ -96,12 +96,14 @@ static bool ints_arg(interp *it, isa_id op, const isa_param *p, value v, bool pa
                 bad_argument(it, op, p, "a list of [step, count] pairs", v);
                 return false;
             }
+            ir_arg pair[2];
             for (uint32_t j = 0; j < 2; j++) {
                 if (!as_index(it, q[j], &x)) {
                     return false;
                 }
-                at[n++] = ira_int(x);
+                pair[j] = ira_int(x);
             }
+            at[n++] = (ir_arg){IRA_LIST, 0, 2, ir_list(it->p, pair, 2)};
             continue;
         }
         if (items[i].tag != V_INT && items[i].tag != V_BOOL) {
@@ -293,7 +295,6 @@ static bool to_arg(interp *it, isa_id op, const isa_param *p, value v, ir_arg *o
         return false;
     case PT_LEGACY:
         if (v.tag != V_NONE) {
-            interp_warn_once(it, arena_printf(it->mem, "legacy %s.%s", isa_table[op].name, p->name), NULL, NULL);
             diag_legacy_keyword(it->ds, interp_loc(it), isa_table[op].name, p->name);
         }
         *out = ira_none();

@@ -74,10 +74,10 @@ def stored(values, dtype):
     return ref.round_float(values, dtype) if dtype in ref.FLOATS else ref.round_int(values, dtype)
 
 
-def case(name, what, body, args=None, outs=(), target=None, before=""):
-    """body: the kernel's lines. before: lines above the kernel (helpers, classes). args: dict of Arg or literal."""
+def case(name, what, body, args=None, outs=(), target=None, before="", types=None):
+    """body: the kernel's lines. before: lines above the kernel (helpers, classes). args: dict of Arg or literal. types: annotations by name."""
     assert name not in CASES, f"two cases are called {name}"
-    CASES[name] = (what, body, args or {}, [o if isinstance(o, Out) else Out(*o) for o in outs], target, before)
+    CASES[name] = (what, body, args or {}, [o if isinstance(o, Out) else Out(*o) for o in outs], target, before, types or {})
 
 
 def number(v, dtype):
@@ -111,7 +111,7 @@ def try_value(value):
 
 
 def kernel_text(name):
-    what, body, args, _, target, before = CASES[name]
+    what, body, args, _, target, before, types = CASES[name]
     text = "".join(f"# {line}\n" for line in what.strip().split("\n"))
     if args:
         text += "# try: " + " ".join(f"{n}={try_value(v)}" for n, v in args.items()) + "\n"
@@ -124,17 +124,19 @@ def kernel_text(name):
     head += ["import nki"]
     head += ["import nki.isa as nisa"] if "nisa." in code or used & {"fetch", "give"} else []
     head += ["import nki.language as nl"] if "nl." in code or used else []
+    head += ["import nki.typing as nt"] if any("nt." in t for t in types.values()) else []
     text += "\n".join(head) + "\n\n"
     before = "\n".join(line for line in before.split("\n") if not line.startswith("from dataclasses"))
     text += "".join(HELPERS[h] + "\n" for h in HELPERS if h in used)
     text = text.rstrip("\n") + "\n\n\n"
     text += before.strip("\n") + "\n\n\n" if before.strip() else ""
     text = text.rstrip("\n") + "\n\n\n"
-    return text + f"@nki.jit\ndef kernel({', '.join(args)}):\n{indent(body)}"
+    params = ", ".join(f"{n}: {types[n]}" if n in types else n for n in args)
+    return text + f"@nki.jit\ndef kernel({params}):\n{indent(body)}"
 
 
 def expect_text(name):
-    _, _, args, outs, target, _ = CASES[name]
+    _, _, args, outs, target, _, _ = CASES[name]
     lines = ["# Made by make.py."] + ([f"target {target}"] if target else [])
     for n, v in args.items():
         if isinstance(v, Arg):

@@ -2,6 +2,8 @@
 
 #include "tests/unit/device_program.h"
 
+#include "device/internal.h"
+
 static uint32_t rng = 31;
 static uint32_t next(void)
 {
@@ -105,8 +107,8 @@ static void row_gather(void **state)
         }
         uint32_t x = prog_param(&g, DT_float32, 128, 16, a), t = prog_sbuf(&g, DT_float32, 64, 16), ix = prog_load(&g, DT_int32, 64, 1, idx);
         EMIT(&g, memset, ENG_VECTOR, V(t), F(-1), EN(0));
-        uint32_t rows = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{16, 64}, {1, 16}});
-        copy_mode(&g, t, dyn_view(&g, rows, DYN_VECTOR, ix, 16), oob);
+        uint32_t block = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{16, 64}, {1, 16}});
+        copy_mode(&g, t, dyn_view(&g, block, DYN_VECTOR, ix, 16), oob);
         prog_out(&g, t, out);
         nki_status st = prog_run(&g);
         if (oob == 0) {
@@ -132,8 +134,8 @@ static void row_scatter(void **state)
     static uint32_t idx[8] = {7, 0, 3, 9, 1, 4000000000u, 5, 2};
     static float dst[10 * 4];
     uint32_t d = prog_param(&g, DT_float32, 10, 4, dst), t = prog_load(&g, DT_float32, 8, 4, a), ix = prog_load(&g, DT_uint32, 8, 1, idx);
-    uint32_t rows = prog_ap(&g, d, 0, 0, 2, (const int64_t[][2]){{4, 8}, {1, 4}});
-    copy_mode(&g, dyn_view(&g, rows, DYN_VECTOR, ix, 4), t, ISAE_oob_mode_skip);
+    uint32_t block = prog_ap(&g, d, 0, 0, 2, (const int64_t[][2]){{4, 8}, {1, 4}});
+    copy_mode(&g, dyn_view(&g, block, DYN_VECTOR, ix, 4), t, ISAE_oob_mode_skip);
     assert_int_equal(prog_run(&g), NKI_OK);
     for (int i = 0; i < 8; i++) {
         for (int e = 0; e < 4 && idx[i] < 10; e++) {
@@ -229,8 +231,8 @@ static void indexed_transpose(void **state)
     }
     uint32_t x = prog_param(&g, DT_float32, 64, 12, a), t = prog_sbuf(&g, DT_float32, 12, 16), ix = prog_load(&g, DT_uint32, 16, 1, idx);
     EMIT(&g, memset, ENG_VECTOR, V(t), F(-1), EN(0));
-    uint32_t rows = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{12, 16}, {1, 12}});
-    EMIT(&g, dma_transpose, ENG_DMA, V(t), V(dyn_view(&g, rows, DYN_VECTOR, ix, 12)), NONE, NONE, EN(0), EN(ISAE_oob_mode_skip));
+    uint32_t block = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{12, 16}, {1, 12}});
+    EMIT(&g, dma_transpose, ENG_DMA, V(t), V(dyn_view(&g, block, DYN_VECTOR, ix, 12)), NONE, NONE, EN(0), EN(ISAE_oob_mode_skip));
     prog_out(&g, t, out);
     assert_int_equal(prog_run(&g), NKI_OK);
     for (int i = 0; i < 192; i++) {
@@ -255,9 +257,9 @@ static void dma_sum(void **state)
     ir_arg two[] = {V(x), V(y)};
     EMIT(&g, dma_compute, ENG_DMA, V(t), ((ir_arg){IRA_LIST, 0, 2, ir_list(g.p, two, 2)}), OP(add), NONE, B(1), EN(0));
     uint32_t d = prog_param(&g, DT_float32, 8, 6, dst), ix = prog_load(&g, DT_int32, 4, 1, idx);
-    uint32_t rows = dyn_view(&g, prog_ap(&g, d, 0, 0, 2, (const int64_t[][2]){{6, 4}, {1, 6}}), DYN_VECTOR, ix, 6);
-    ir_arg rmw[] = {V(rows), V(y)};
-    EMIT(&g, dma_compute, ENG_DMA, V(rows), ((ir_arg){IRA_LIST, 0, 2, ir_list(g.p, rmw, 2)}), OP(add), NONE, B(1), EN(0));
+    uint32_t block = dyn_view(&g, prog_ap(&g, d, 0, 0, 2, (const int64_t[][2]){{6, 4}, {1, 6}}), DYN_VECTOR, ix, 6);
+    ir_arg rmw[] = {V(block), V(y)};
+    EMIT(&g, dma_compute, ENG_DMA, V(block), ((ir_arg){IRA_LIST, 0, 2, ir_list(g.p, rmw, 2)}), OP(add), NONE, B(1), EN(0));
     prog_out(&g, t, out);
     assert_int_equal(prog_run(&g), NKI_OK);
     for (int i = 0; i < 24; i++) {
@@ -444,10 +446,10 @@ static void wild(void **state)
             idx[i] = (int32_t)(next() % 4 ? next() % 12 : next());
         }
         uint32_t x = prog_param(&g, DT_float32, 8, 8, guarded + 64), t = prog_load(&g, DT_float32, 4, 8, a), ix = prog_load(&g, DT_int32, 4, 1, idx);
-        uint32_t rows = prog_ap(&g, x, next() % 3, 0, 2, (const int64_t[][2]){{8, 4}, {1, 8}});
+        uint32_t block = prog_ap(&g, x, next() % 3, 0, 2, (const int64_t[][2]){{8, 4}, {1, 8}});
         EMIT(&g, register_load, ENG_SYNC, R(0), V(prog_ap(&g, ix, 0, 0, 2, (const int64_t[][2]){{1, 1}, {1, 1}})));
         int64_t step = (int64_t)(next() % 40) - 10;
-        uint32_t dyn = next() % 2 ? dyn_view(&g, rows, DYN_VECTOR, ix, step) : dyn_view(&g, rows, DYN_REG, 0, step);
+        uint32_t dyn = next() % 2 ? dyn_view(&g, block, DYN_VECTOR, ix, step) : dyn_view(&g, block, DYN_REG, 0, step);
         if (next() % 2) {
             copy_mode(&g, dyn, t, (int)(next() % 2));
         } else {
@@ -486,6 +488,16 @@ static void again(void **state)
     prog_fini(&g);
 }
 
+static void every_row_is_bound(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ISA_COUNT; i++) {
+        if ((isa_table[i].status == ISAS_DONE) != (bind_table[i] != NULL)) {
+            fail_msg("%s", isa_table[i].name);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +510,7 @@ int main(void)
         cmocka_unit_test(print),        cmocka_unit_test(indirect),
         cmocka_unit_test(output_views), cmocka_unit_test(rejected),
         cmocka_unit_test(wild),         cmocka_unit_test(again),
+        cmocka_unit_test(every_row_is_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

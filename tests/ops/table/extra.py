@@ -7,7 +7,7 @@ from make import Arg, Out, case
 X = ref.ramp(6, 4)
 case(
     "mutable_tensor",
-    "An argument annotated as mutable is written in place; the kernel returns nothing else.",
+    "An argument annotated as mutable is written in place and returned.",
     """
 t = fetch(x)
 nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=2.0)
@@ -16,6 +16,7 @@ return x
 """,
     {"x": Arg("float32", X)},
     [Out("float32", 2 * X), Out("float32", 2 * X, name="x")],
+    types={"x": "nt.mutable_tensor"},
 )
 case(
     "dst_positional",
@@ -253,4 +254,120 @@ return give(y)
 """,
     {"x": Arg("float32", X)},
     [("float32", 16 * (X.T @ X))],
+)
+case(
+    "rand2_range",
+    "rand2 (trn3) stays between its bounds and is not constant.",
+    """
+r = tile((4, 64), nl.float32)
+nisa.rand2(dst=r, min=2.0, max=3.0)
+inside = tile((4, 64), nl.float32)
+nisa.tensor_scalar(dst=inside, data=r, op0=nl.maximum, operand0=2.0, op1=nl.minimum, operand1=3.0)
+nisa.tensor_tensor(dst=inside, data1=inside, data2=r, op=nl.equal)
+top, low = tile((4, 1), nl.float32), tile((4, 1), nl.float32)
+nisa.tensor_reduce(dst=top, op=nl.maximum, data=r, axis=1)
+nisa.tensor_reduce(dst=low, op=nl.minimum, data=r, axis=1)
+nisa.tensor_tensor(dst=top, data1=top, data2=low, op=nl.greater)
+return give(inside), give(top)
+""",
+    {},
+    [("float32", np.ones((4, 64))), ("float32", np.ones((4, 1)))],
+    target="trn3",
+)
+case(
+    "nl_rand_range",
+    "nl.rand: numbers in [0, 1), not all the same.",
+    """
+r = nl.rand((4, 64), dtype=nl.float32)
+inside = nl.multiply(nl.greater_equal(r, 0.0), nl.less(r, 1.0))
+spread = nl.greater(nl.max(r, axis=1, keepdims=True), nl.min(r, axis=1, keepdims=True))
+return give(inside), give(spread)
+""",
+    {},
+    [("float32", np.ones((4, 64))), ("float32", np.ones((4, 1)))],
+    target="trn3",
+)
+case(
+    "nl_cast",
+    "nl.cast converts a tile's type.",
+    """
+t = nl.cast(nl.load(x), dtype=nl.int8)
+assert t.dtype == nl.int8
+return give(t)
+""",
+    {"x": Arg("float32", [[1.5, 2.5, -3.5, 300.0, -300.0, 0.25]])},
+    [("int8", [[2, 2, -4, 127, -128, 0]])],
+)
+case(
+    "nl_range_and_ndim",
+    "nl.range loops like range; without a grid there are no program dimensions.",
+    """
+assert nl.program_ndim() == 0
+assert nisa.get_nc_sub_version() in (0, 1)
+t = nl.zeros((1, 4), dtype=nl.int32, buffer=nl.sbuf)
+for i in nl.range(4):
+    nisa.memset(dst=t[:, i : i + 1], value=i * i)
+return give(t)
+""",
+    {},
+    [("int32", [[0, 1, 4, 9]])],
+)
+N, D = np.array([[7.0, -7.0, 7.0, -7.0, 1.0, 9.0]]), np.array([[2.0, 2.0, -2.0, -2.0, 4.0, 3.0]])
+case(
+    "nl_divide",
+    "nl.divide of two tiles and by a number.",
+    """
+x_t, y_t = nl.load(x), nl.load(y)
+return give(nl.divide(x_t, y_t)), give(nl.divide(x_t, 4.0))
+""",
+    {"x": Arg("float32", N), "y": Arg("float32", D)},
+    [Out("float32", N / D, rtol=1.2e-7), Out("float32", N / 4, rtol=1.2e-7)],
+)
+case(
+    "nl_mod_fmod",
+    "mod takes the divisor's sign, fmod the dividend's.",
+    """
+x_t, y_t = nl.load(x), nl.load(y)
+return give(nl.mod(x_t, y_t)), give(nl.fmod(x_t, y_t))
+""",
+    {"x": Arg("float32", N), "y": Arg("float32", D)},
+    [("float32", np.mod(N, D)), ("float32", np.fmod(N, D))],
+)
+case(
+    "partition_reduce_average",
+    "tensor_partition_reduce can average the lanes.",
+    """
+y = tile((1, 4), nl.float32)
+nisa.tensor_partition_reduce(dst=y, op=nl.average, data=fetch(x))
+return give(y)
+""",
+    {"x": Arg("float32", X[:4])},
+    [("float32", X[:4].mean(0, keepdims=True))],
+)
+ref.FLOATS["tfloat32"] = (10, 127, 3.4011621342146535e38, "inf")
+TF = ref.round_float([[1 / 3, 1.0 + 2.0**-11, 1.0 + 3 * 2.0**-11, 2.0**-130, -7.1]], "float32")
+case(
+    "convert_tfloat32",
+    "tfloat32 has 10 fraction bits in a 32-bit word.",
+    """
+y = tile(x.shape, nl.tfloat32)
+nisa.tensor_copy(dst=y, src=fetch(x))
+z = tile(x.shape, nl.float32)
+nisa.tensor_copy(dst=z, src=y)
+return give(z)
+""",
+    {"x": Arg("float32", TF)},
+    [("float32", ref.round_float(TF, "tfloat32"))],
+)
+case(
+    "random_state",
+    "The GpSimd generator's state can be written, and read back as it was.",
+    """
+s, r = fetch(x), tile((4, 6), nl.uint32)
+nisa.rand_set_state(src_seeds=s, engine=nisa.engine.gpsimd)
+nisa.rand_get_state(dst=r, engine=nisa.engine.gpsimd)
+return give(r)
+""",
+    {"x": Arg("uint32", ref.ramp(4, 6, start=1000, step=77))},
+    [("uint32", ref.ramp(4, 6, start=1000, step=77))],
 )
