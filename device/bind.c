@@ -6,17 +6,55 @@
 
 const bind_fn bind_table[ISA_COUNT] = {
 #define ROW(name) [ISA_##name] = bind_##name
-    ROW(tensor_tensor), ROW(tensor_scalar), ROW(scalar_tensor_tensor), ROW(tensor_scalar_reduce),
-    ROW(reciprocal), ROW(activation), ROW(activation_reduce), ROW(activate2), ROW(exponential),
-    ROW(range_select), ROW(select_reduce), ROW(tensor_copy), ROW(tensor_copy_predicated),
-    ROW(memset), ROW(fill_uninit), ROW(iota), ROW(affine_select), ROW(tensor_scalar_cumulative),
-    ROW(tensor_tensor_scan), ROW(tensor_reduce), ROW(tensor_partition_reduce), ROW(bn_stats),
-    ROW(bn_aggr), ROW(nc_matmul), ROW(nc_transpose), ROW(nc_stream_shuffle), ROW(local_gather),
-    ROW(nc_n_gather), ROW(sequence_bounds), ROW(nonzero_with_count), ROW(topk), ROW(max8),
-    ROW(nc_find_index8), ROW(nc_match_replace8), ROW(dropout), ROW(rng), ROW(rand2),
-    ROW(set_rng_seed), ROW(dma_copy), ROW(dma_transpose), ROW(dma_compute), ROW(register_alloc),
-    ROW(register_move), ROW(register_load), ROW(register_store), ROW(loop_for), ROW(loop_while),
-    ROW(loop_end), ROW(device_print),
+    ROW(tensor_tensor),
+    ROW(tensor_scalar),
+    ROW(scalar_tensor_tensor),
+    ROW(tensor_scalar_reduce),
+    ROW(reciprocal),
+    ROW(activation),
+    ROW(activation_reduce),
+    ROW(activate2),
+    ROW(exponential),
+    ROW(range_select),
+    ROW(select_reduce),
+    ROW(tensor_copy),
+    ROW(tensor_copy_predicated),
+    ROW(memset),
+    ROW(fill_uninit),
+    ROW(iota),
+    ROW(affine_select),
+    ROW(tensor_scalar_cumulative),
+    ROW(tensor_tensor_scan),
+    ROW(tensor_reduce),
+    ROW(tensor_partition_reduce),
+    ROW(bn_stats),
+    ROW(bn_aggr),
+    ROW(nc_matmul),
+    ROW(nc_transpose),
+    ROW(nc_stream_shuffle),
+    ROW(local_gather),
+    ROW(nc_n_gather),
+    ROW(sequence_bounds),
+    ROW(nonzero_with_count),
+    ROW(topk),
+    ROW(max8),
+    ROW(nc_find_index8),
+    ROW(nc_match_replace8),
+    ROW(dropout),
+    ROW(rng),
+    ROW(rand2),
+    ROW(set_rng_seed),
+    ROW(dma_copy),
+    ROW(dma_transpose),
+    ROW(dma_compute),
+    ROW(register_alloc),
+    ROW(register_move),
+    ROW(register_load),
+    ROW(register_store),
+    ROW(loop_for),
+    ROW(loop_while),
+    ROW(loop_end),
+    ROW(device_print),
 #undef ROW
 };
 
@@ -55,8 +93,8 @@ regnum bind_reg(const binder *b, ir_arg a)
 static bool reach_of(uint32_t count, int64_t stride, int64_t *reach)
 {
     const int64_t limit = (int64_t)1 << 58;
-    return !__builtin_mul_overflow((int64_t)count - 1, stride, reach) && *reach < limit &&
-           *reach > -limit && stride < limit && stride > -limit;
+    return !__builtin_mul_overflow((int64_t)count - 1, stride, reach) &&
+           *reach<limit && * reach> - limit && stride < limit && stride > -limit;
 }
 
 static bool layout_fill(binder *b, layout *l, const ir_ap *ap, uint32_t size, bool on_chip)
@@ -124,7 +162,8 @@ static bool operand_of(binder *b, uint32_t view, opnd *o)
         return bind_fail(b, "no such view");
     }
     const ir_view *v = &p->views.at[view];
-    if (v->tensor >= p->tensors.n || v->ap >= p->aps.n || v->dyn >= p->dyns.n || v->dtype >= DT_COUNT) {
+    if (v->tensor >= p->tensors.n || v->ap >= p->aps.n || v->dyn >= p->dyns.n ||
+        v->dtype >= DT_COUNT) {
         return bind_fail(b, "malformed view");
     }
     const ir_tensor *t = &p->tensors.at[v->tensor];
@@ -380,8 +419,7 @@ static bool bind_instr(binder *b, uint32_t i)
         return bind_fail(b, "no such instruction");
     }
     b->info = &isa_table[b->in->op];
-    if (b->in->nargs != b->info->nparams ||
-        (uint64_t)b->in->args + b->in->nargs > b->p->args.n) {
+    if (b->in->nargs != b->info->nparams || (uint64_t)b->in->args + b->in->nargs > b->p->args.n) {
         return bind_fail(b, "malformed arguments");
     }
     if (!bind_table[b->in->op]) {
@@ -421,8 +459,8 @@ static bool bind_consts(binder *b)
             continue;
         }
         if (buffer_on_chip((buffer_kind)t->buffer) || t->addr_bytes > b->pr->hbm_bytes ||
-            t->size_bytes > b->pr->hbm_bytes - t->addr_bytes ||
-            t->data > b->p->blob.n || t->size_bytes > b->p->blob.n - t->data) {
+            t->size_bytes > b->pr->hbm_bytes - t->addr_bytes || t->data > b->p->blob.n ||
+            t->size_bytes > b->p->blob.n - t->data) {
             return bind_fail(b, "malformed constant");
         }
         dp->consts[dp->nconsts++] = (struct hbm_const){t->addr_bytes, t->data, t->size_bytes};

@@ -131,17 +131,17 @@ static void move_nest(const kernels *k, const struct nest_dim *dim, uint32_t ndi
 // ---- plans
 
 typedef struct dma_args {
-    uint64_t n;           // elements
-    bool joint;           // `whole` is good; else through a packed copy
+    uint64_t n;  // elements
+    bool joint;  // `whole` is good; else through a packed copy
     nest whole;
-    nest pack, unpack;    // source to packed, packed to destination
-    bool row_mode;        // dynamic rows: moved one by one
+    nest pack, unpack;  // source to packed, packed to destination
+    bool row_mode;      // dynamic rows: moved one by one
     bool row_joint;
-    nest row;             // of one index of dimension 0 on both sides
+    nest row;  // of one index of dimension 0 on both sides
     uint64_t row_n;
     uint32_t nrows;
     bool skip;
-    uint32_t nsrc;        // dma_compute
+    uint32_t nsrc;  // dma_compute
 } dma_args;
 
 // Bytes from the lowest to past the highest that a tile touches.
@@ -157,7 +157,8 @@ static bool tiles_overlap(const tile *d, const tile *s)
     const char *a, *b, *c, *e;
     extent(d, &a, &b);
     extent(s, &c, &e);
-    return a < e && c < b && !(d->p == s->p && d->ps == s->ps && d->size == s->size && d->l == s->l);
+    return a < e && c < b &&
+           !(d->p == s->p && d->ps == s->ps && d->size == s->size && d->l == s->l);
 }
 
 static void move_packed(exec *x, const dma_args *a, const tile *d, const tile *s)

@@ -8,7 +8,7 @@
 enum { EW_CHUNK = CHUNK / 2 };  // three buffers of it stay in L1
 
 typedef enum step_kind {
-    STEP_BIN,     // cur = op(cur, operand) or reversed; operand a tile or a scalar
+    STEP_BIN,  // cur = op(cur, operand) or reversed; operand a tile or a scalar
     STEP_UN,
     STEP_AFFINE,  // fma(cur, scalar[a], scalar[b])
     STEP_PRELU,   // slope scalar[a]
@@ -43,11 +43,11 @@ typedef struct ew {
     ew_step step[4];
     ew_scalar scalar[6];
     bool has_fold, negate;
-    uint8_t fold;      // op
-    uint8_t cmd;       // reduce_cmd
-    uint8_t acc;       // ACC_VECTOR, ACC_SCALAR
-    int8_t res;        // operand of reduce_res, -1
-    int8_t init;       // scalar of load_reduce, -1
+    uint8_t fold;  // op
+    uint8_t cmd;   // reduce_cmd
+    uint8_t acc;   // ACC_VECTOR, ACC_SCALAR
+    int8_t res;    // operand of reduce_res, -1
+    int8_t init;   // scalar of load_reduce, -1
     uint8_t cmp0, cmp1;
     int64_t range_start;
     affine_pattern pattern;
@@ -375,8 +375,8 @@ static bool push_op(binder *b, ew *e, op_id op, uint32_t operand, bool reverse)
                          op_table[op].name);
     }
     int s = bind_scalar(b, e, operand, 0.0f);
-    return s >= 0 && push(e, (ew_step){STEP_BIN, (uint8_t)op, reverse ? KERN_SV : KERN_VS, -1,
-                                       (int8_t)s});
+    return s >= 0 &&
+           push(e, (ew_step){STEP_BIN, (uint8_t)op, reverse ? KERN_SV : KERN_VS, -1, (int8_t)s});
 }
 
 static bool push_tile(binder *b, ew *e, op_id op, uint32_t operand, bool reverse)
@@ -456,7 +456,8 @@ bool bind_tensor_scalar_reduce(binder *b)
 bool bind_reciprocal(binder *b)
 {
     ew *e = new_ew(b);
-    return bind_pair(b, 0, 1) && push(e, (ew_step){STEP_UN, OPR_reciprocal, 0, 0, 0}) && finish(b, e);
+    return bind_pair(b, 0, 1) && push(e, (ew_step){STEP_UN, OPR_reciprocal, 0, 0, 0}) &&
+           finish(b, e);
 }
 
 // The function of the Scalar engine after its scale and bias.
@@ -468,7 +469,8 @@ static bool push_activation(binder *b, ew *e, op_id op, int slope)
     if (op == OPR_prelu && slope >= 0) {
         return push(e, (ew_step){STEP_PRELU, 0, 0, (int8_t)slope, 0});
     }
-    return op == OPR_copy || op == OPR_bypass ? true : push(e, (ew_step){STEP_UN, (uint8_t)op, 0, 0, 0});
+    return op == OPR_copy || op == OPR_bypass ? true
+                                              : push(e, (ew_step){STEP_UN, (uint8_t)op, 0, 0, 0});
 }
 
 static bool bind_scaled(binder *b, ew *e, uint32_t bias, uint32_t scale)
@@ -485,7 +487,8 @@ static bool bind_scaled(binder *b, ew *e, uint32_t bias, uint32_t scale)
 bool bind_activation(binder *b)
 {
     ew *e = new_ew(b);
-    if (!bind_pair(b, 0, 2) || !bind_scaled(b, e, 3, 4) || !push_activation(b, e, arg_op(b, 1), -1)) {
+    if (!bind_pair(b, 0, 2) || !bind_scaled(b, e, 3, 4) ||
+        !push_activation(b, e, arg_op(b, 1), -1)) {
         return false;
     }
     op_id red = arg_op(b, 5);
@@ -501,8 +504,10 @@ bool bind_activation(binder *b)
 bool bind_activation_reduce(binder *b)
 {
     ew *e = new_ew(b);
-    return bind_pair(b, 0, 2) && bind_scaled(b, e, 5, 6) && push_activation(b, e, arg_op(b, 1), -1) &&
-           bind_fold(b, e, arg_op(b, 3), 4, ISAE_reduce_cmd_reset_reduce, ACC_SCALAR) && finish(b, e);
+    return bind_pair(b, 0, 2) && bind_scaled(b, e, 5, 6) &&
+           push_activation(b, e, arg_op(b, 1), -1) &&
+           bind_fold(b, e, arg_op(b, 3), 4, ISAE_reduce_cmd_reset_reduce, ACC_SCALAR) &&
+           finish(b, e);
 }
 
 bool bind_activate2(binder *b)
@@ -562,7 +567,8 @@ bool bind_range_select(binder *b)
         bind_scalar(b, e, 10, -3.4028235e38f) < 0) {
         return false;
     }
-    if (c0 >= OPR_COUNT || c1 >= OPR_COUNT || op_table[c0].cls != OPC_C || op_table[c1].cls != OPC_C) {
+    if (c0 >= OPR_COUNT || c1 >= OPR_COUNT || op_table[c0].cls != OPC_C ||
+        op_table[c1].cls != OPC_C) {
         return bind_fail(b, "a comparison is missing");
     }
     e->cmp0 = (uint8_t)c0;
@@ -636,7 +642,8 @@ static void run_bits(exec *x, const bound *b, const tile *t)
     }
 }
 
-static bool bind_bit_step(binder *b, bit_args *a, op_id op, uint32_t param, bool reverse, bool tile_)
+static bool bind_bit_step(binder *b, bit_args *a, op_id op, uint32_t param, bool reverse,
+                          bool tile_)
 {
     bit_step *s = &a->step[a->nsteps++];
     s->op = (uint8_t)op;
@@ -649,7 +656,9 @@ static bool bind_bit_step(binder *b, bit_args *a, op_id op, uint32_t param, bool
     ir_arg v = bind_arg(b, param);
     switch (v.kind) {
     case IRA_NONE: return true;
-    case IRA_F32: s->imm = (uint32_t)(int64_t)fmaxf(fminf(ira_float(v), 4294967040.0f), -2147483648.0f); return true;
+    case IRA_F32:
+        s->imm = (uint32_t)(int64_t)fmaxf(fminf(ira_float(v), 4294967040.0f), -2147483648.0f);
+        return true;
     case IRA_INT:
     case IRA_BOOL: s->imm = (uint32_t)ira_integer(v); return true;
     default: break;

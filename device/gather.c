@@ -304,7 +304,8 @@ bool bind_local_gather(binder *b)
     uint32_t parts = b->o[0].l->parts;
     if (parts % CORE_LANES || b->o[1].l->parts != parts || b->o[2].l->parts != parts ||
         b->o[0].dtype != b->o[1].dtype) {
-        return bind_fail(b, "dst, src_buffer and index must have the same multiple of 16 partitions");
+        return bind_fail(b,
+                         "dst, src_buffer and index must have the same multiple of 16 partitions");
     }
     if (each < 1 || valid < 0 || (uint64_t)valid > all || (uint64_t)each > b->o[1].l->n ||
         (uint64_t)valid * (uint64_t)each > b->o[0].l->n || !dtype_is_int((dtype)b->o[2].dtype)) {

@@ -12,12 +12,12 @@ enum { PARTS = 128, FREE_DIMS = 7, CHUNK = 4096, MAX_OPNDS = 20 };
 
 // An access pattern in bytes, without its start. Shared by all views of the same ap and item size.
 typedef struct layout {
-    uint32_t parts;      // count of dimension 0
-    uint32_t ndim;       // further dimensions, neighbours merged; 0 when n is 1
-    int64_t step0;       // dimension 0: bytes in HBM, partitions on chip
-    uint64_t n;          // elements of one index of dimension 0
-    int64_t lo, hi;      // bytes that one index touches: [lo, hi) from its start
-    bool contig;         // n adjacent elements
+    uint32_t parts;  // count of dimension 0
+    uint32_t ndim;   // further dimensions, neighbours merged; 0 when n is 1
+    int64_t step0;   // dimension 0: bytes in HBM, partitions on chip
+    uint64_t n;      // elements of one index of dimension 0
+    int64_t lo, hi;  // bytes that one index touches: [lo, hi) from its start
+    bool contig;     // n adjacent elements
     struct {
         uint32_t count;
         int64_t stride;
@@ -25,21 +25,21 @@ typedef struct layout {
 } layout;
 
 typedef struct opnd {
-    int64_t offset;      // bytes from the base
-    int64_t ps;          // bytes from one index of dimension 0 to the next
+    int64_t offset;  // bytes from the base
+    int64_t ps;      // bytes from one index of dimension 0 to the next
     const layout *l;
     uint32_t base;
-    uint32_t view;       // in ir->views; for messages
-    uint32_t dyn;        // in ir->dyns, IR_NONE: fixed
+    uint32_t view;  // in ir->views; for messages
+    uint32_t dyn;   // in ir->dyns, IR_NONE: fixed
     uint8_t dtype, size;
-    uint8_t param;       // parameter of the instruction
-    uint8_t late;        // the instruction adds the dynamic part itself
-    uint32_t index;      // dyn with a view: number of its opnd in device_program.index
+    uint8_t param;   // parameter of the instruction
+    uint8_t late;    // the instruction adds the dynamic part itself
+    uint32_t index;  // dyn with a view: number of its opnd in device_program.index
 } opnd;
 
 // An operand at run time.
 typedef struct tile {
-    char *p;             // NULL: absent
+    char *p;  // NULL: absent
     int64_t ps;
     const layout *l;
     uint8_t dtype, size;
@@ -51,12 +51,12 @@ typedef void (*exec_fn)(exec *x, const bound *b, const tile *t);
 
 struct bound {
     exec_fn fn;
-    exec_fn inner;       // what run_staged calls
-    opnd *o;             // operands in the family's order
-    const void *a;       // the family's prepared arguments
+    exec_fn inner;  // what run_staged calls
+    opnd *o;        // operands in the family's order
+    const void *a;  // the family's prepared arguments
     uint32_t instr;
     uint8_t nops;
-    uint8_t lane0;       // first lane, for the accumulators and generators
+    uint8_t lane0;  // first lane, for the accumulators and generators
     uint16_t pad;
     uint32_t stage_in;   // operands copied aside first (overlap, indirection)
     uint32_t stage_out;  // indirect destinations
@@ -74,7 +74,7 @@ typedef struct loop_info {
     regnum lower, upper;
     uint32_t reg;
     int64_t step;
-    uint32_t slot;        // in exec.loops
+    uint32_t slot;  // in exec.loops
 } loop_info;
 
 struct device_program {
@@ -82,16 +82,16 @@ struct device_program {
     const ir *p;
     bound *code;
     uint32_t ncode;
-    opnd *index;          // operands of dynamic parts
+    opnd *index;  // operands of dynamic parts
     uint32_t nindex;
-    opnd *out;            // returned views
+    opnd *out;  // returned views
     uint32_t nout;
     uint32_t nloops;
     uint64_t hbm_bytes;
     uint64_t stage_bytes;
     struct hbm_const {
         uint64_t at, data, size;
-    } *consts;
+    } * consts;
     uint32_t nconsts;
 };
 
@@ -103,7 +103,7 @@ typedef struct loop_state {
 // Generators of one lane.
 typedef struct rng_lane {
     uint32_t lfsr;
-    uint32_t xw[2][6];    // XORWOW of the Vector (0) and the GpSimd engine (1): x y z w v d
+    uint32_t xw[2][6];  // XORWOW of the Vector (0) and the GpSimd engine (1): x y z w v d
 } rng_lane;
 
 struct device_core {
@@ -115,10 +115,12 @@ struct device_core {
     size_t hbm_cap;
     char *stage;
     size_t stage_cap;
-    char *slot[4];        // scratch of the instruction that runs
+    char *slot[4];  // scratch of the instruction that runs
     size_t slot_cap[4];
     float acc[2][PARTS];  // accumulator registers: Vector, Scalar
     rng_lane rng[PARTS];
+    uint32_t rng_seed;  // of this run
+    bool rng_ready;     // rng holds the states
     int32_t *regs;
     uint32_t regs_cap;
     loop_state *loops;
@@ -141,7 +143,7 @@ struct exec {
     const device_run_opts *opts;
     diags *ds;
     uint32_t ip;
-    nki_status status;    // not OK: the run ends
+    nki_status status;  // not OK: the run ends
 };
 
 // ---- binding (bind.c)
@@ -169,8 +171,8 @@ int bind_operand(binder *b, uint32_t param, bool out);
 int bind_view(binder *b, uint32_t view, uint32_t param, bool out);
 bool bind_has(const binder *b, uint32_t param);  // a view
 regnum bind_reg(const binder *b, ir_arg a);
-// Copies operands into the bound instruction. same_ok: a source that is exactly the destination needs
-// no copy (element by element).
+// Copies operands into the bound instruction. same_ok: a source that is exactly the destination
+// needs no copy (element by element).
 bool bind_done(binder *b, exec_fn fn, const void *args, bool same_ok);
 bool bind_same_shape(binder *b, int x, int y);  // equal parts and n, else an error
 bool bind_computes(binder *b, int o);           // not a packed type

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-// A partition stride that is an odd number of cache lines: 128 rows then spread over the cache sets.
+// A partition stride that is an odd number of cache lines: 128 rows then spread over the cache
+// sets.
 static int64_t padded_stride(uint32_t bytes)
 {
     return (int64_t)((bytes / 64 | 1) + (bytes / 64 % 2 ? 2 : 0)) * 64;

@@ -128,7 +128,8 @@ void store_rows(exec *x, const tile *t, size_t r0, size_t nrows, uint64_t e0, si
 {
     char *p = t->p + (int64_t)r0 * t->ps;
     for (size_t r = 0; r < nrows; r++) {
-        const float *v = (const float *)((const void *)((const char *)s.p + (ptrdiff_t)r * s.stride));
+        const float *v =
+            (const float *)((const void *)((const char *)s.p + (ptrdiff_t)r * s.stride));
         char *q = p + (int64_t)r * t->ps;
         if (t->l->contig) {
             x->k->store[t->dtype](q + e0 * t->size, v, n);

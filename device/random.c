@@ -33,9 +33,17 @@ static void seed_lane(rng_lane *l, uint32_t lane, uint32_t seed, bool vector, bo
 
 void rng_seed_all(device_core *c, uint32_t seed)
 {
-    for (uint32_t i = 0; i < PARTS; i++) {
-        seed_lane(&c->rng[i], i, seed, true, true);
+    c->rng_seed = seed;
+    c->rng_ready = false;
+}
+
+// Most runs draw nothing: the lanes are seeded at the first draw.
+static void ready(device_core *c)
+{
+    for (uint32_t i = 0; i < PARTS && !c->rng_ready; i++) {
+        seed_lane(&c->rng[i], i, c->rng_seed, true, true);
     }
+    c->rng_ready = true;
 }
 
 static inline uint32_t next_xorwow(uint32_t *w)
@@ -63,6 +71,7 @@ static inline uint32_t next_lfsr(uint32_t *s)
 static void draw(const exec *x, uint32_t lane, engine_id engine, size_t n, uint32_t *out)
 {
     rng_lane *l = &x->core->rng[lane % PARTS];
+    ready(x->core);
     if (engine == ENG_GPSIMD || x->core->t->gen >= 4) {
         uint32_t *w = l->xw[engine == ENG_GPSIMD];
         for (size_t i = 0; i < n; i++) {
@@ -77,8 +86,8 @@ static void draw(const exec *x, uint32_t lane, engine_id engine, size_t n, uint3
 
 static uint8_t lane_of(const binder *b, const opnd *o)
 {
-    int64_t stride = o->base == BASE_PSUM ? core_psum_stride(b->p->target)
-                                          : core_sbuf_stride(b->p->target);
+    int64_t stride =
+        o->base == BASE_PSUM ? core_psum_stride(b->p->target) : core_sbuf_stride(b->p->target);
     return (uint8_t)(o->base <= BASE_PSUM ? o->offset / stride : 0);
 }
 
@@ -108,6 +117,7 @@ static void run_seed(exec *x, const bound *b, const tile *t)
     uint32_t seed = 0;
     (void)b;
     gather(&seed, t[0].p, t[0].l, 0, 1, t[0].size);
+    ready(x->core);
     for (uint32_t i = 0; i < PARTS; i++) {
         seed_lane(&x->core->rng[i], i, seed, true, false);
     }
@@ -131,7 +141,9 @@ static bool rand_scalar(binder *b, rand_args *a, int i, uint32_t param)
     ir_arg v = bind_arg(b, param);
     a->opnd[i] = -1;
     if (v.kind != IRA_VIEW) {
-        a->imm[i] = v.kind == IRA_F32 ? ira_float(v) : v.kind == IRA_NONE ? 0 : (float)ira_integer(v);
+        a->imm[i] = v.kind == IRA_F32    ? ira_float(v)
+                    : v.kind == IRA_NONE ? 0
+                                         : (float)ira_integer(v);
         return true;
     }
     int o = bind_operand(b, param, false);
@@ -213,5 +225,6 @@ bool bind_dropout(binder *b)
                          dtype_name((dtype)b->o[1].dtype));
     }
     b->b->lane0 = lane_of(b, &b->o[1]);
-    return bind_same_shape(b, 0, 1) && rand_scalar(b, a, 0, 2) && bind_done(b, run_dropout, a, true);
+    return bind_same_shape(b, 0, 1) && rand_scalar(b, a, 0, 2) &&
+           bind_done(b, run_dropout, a, true);
 }

@@ -133,7 +133,7 @@ bool bind_tensor_reduce(binder *b)
     uint32_t naxes = axis.kind == IRA_LIST ? (uint32_t)axis.aux : axis.kind == IRA_INT ? 1 : 0;
     a->each = 1;
     for (uint32_t i = 0; i < naxes; i++) {
-        ir_arg e = axis.kind == IRA_INT ? axis
+        ir_arg e = axis.kind == IRA_INT        ? axis
                    : axis.v + i < b->p->args.n ? b->p->args.at[axis.v + i]
                                                : ira_none();
         int64_t d = e.kind == IRA_INT ? ira_integer(e) : 0;
@@ -192,7 +192,8 @@ static void run_partition_reduce(exec *x, const bound *b, const tile *t)
         }
         if (op == OPR_average) {
             float count = (float)s->l->parts;
-            x->k->bin[OPR_divide][KERN_VS]((rows){acc, 0}, (crows){acc, 0}, (crows){&count, 0}, 1, n);
+            x->k->bin[OPR_divide][KERN_VS]((rows){acc, 0}, (crows){acc, 0}, (crows){&count, 0}, 1,
+                                           n);
         }
         store_rows(x, &t[0], 0, 1, e0, n, (crows){acc, 0});
     }

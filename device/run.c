@@ -135,7 +135,8 @@ bool exec_resolve(exec *x, const bound *b, const opnd *o, tile *t)
         exec_oob(x, b, o, "dynamic offset", v, a, z);
         return false;
     }
-    t->p += part ? move * (tn->buffer == BUF_PSUM ? x->core->psum_stride : x->core->sbuf_stride) : move;
+    t->p +=
+        part ? move * (tn->buffer == BUF_PSUM ? x->core->psum_stride : x->core->sbuf_stride) : move;
     return true;
 }
 
@@ -188,7 +189,8 @@ static void run_loop_end(exec *x, const bound *b, const tile *t)
         const ir_instr *in = &p->instrs.at[x->dp->code[l->begin].instr];
         x->status = NKI_ERR_DIAG;
         if (x->ds) {
-            diag *d = diag_loop_too_long(x->ds, ir_place_loc(p, in->place), (unsigned long long)limit);
+            diag *d =
+                diag_loop_too_long(x->ds, ir_place_loc(p, in->place), (unsigned long long)limit);
             ir_place_notes(p, in->place, x->ds, d);
         }
         return;
@@ -313,7 +315,8 @@ bool bind_register_move(binder *b)
 {
     reg_args *a = NEW(&b->dp->mem, reg_args);
     a->src = bind_reg(b, bind_arg(b, 1));
-    return reg_out(b, 0, &a->dst) && check_reg(b, a->src) && bind_done(b, run_register_move, a, true);
+    return reg_out(b, 0, &a->dst) && check_reg(b, a->src) &&
+           bind_done(b, run_register_move, a, true);
 }
 
 bool bind_register_load(binder *b)
@@ -410,8 +413,13 @@ nki_status device_run(device_core *core, const device_program *dp, void *const *
     if (!reserve(core, dp)) {
         return NKI_ERR_NOMEM;
     }
-    exec x = {.core = core, .dp = dp, .k = kern_get(), .base = core->base, .regs = core->regs,
-              .opts = opts ? opts : &defaults, .ds = ds};
+    exec x = {.core = core,
+              .dp = dp,
+              .k = kern_get(),
+              .base = core->base,
+              .regs = core->regs,
+              .opts = opts ? opts : &defaults,
+              .ds = ds};
     memset(core->regs, 0, core->regs_cap * sizeof *core->regs);
     x.base[BASE_SBUF] = core->sbuf;
     x.base[BASE_PSUM] = core->psum;

@@ -5,8 +5,8 @@
 
 enum { GROUP = 16, GROUP_TENSOR = 32 };
 
-// Element i of partition p lies at index[group of p][i mod G, i div G] elements (times step) from the
-// start of the partition's row. false: out of bounds, reported.
+// Element i of partition p lies at index[group of p][i mod G, i div G] elements (times step) from
+// the start of the partition's row. false: out of bounds, reported.
 static bool indirect_at(exec *x, const bound *b, const opnd *o, const tile *ix, uint32_t group,
                         uint32_t p, uint64_t i, int64_t *at)
 {
@@ -16,8 +16,7 @@ static bool indirect_at(exec *x, const bound *b, const opnd *o, const tile *ix, 
     const ir_dyn *d = &ir_->dyns.at[o->dyn];
     uint64_t row = p / group * group + i % group, col = i / group;
     if (row >= ix->l->parts || col >= ix->l->n) {
-        exec_oob(x, b, o, "number of indices", (int64_t)i, 0,
-                 (int64_t)(ix->l->n * group) - 1);
+        exec_oob(x, b, o, "number of indices", (int64_t)i, 0, (int64_t)(ix->l->n * group) - 1);
         return false;
     }
     int64_t value = tile_int(x, ix, row * ix->l->n + col);
@@ -26,7 +25,9 @@ static bool indirect_at(exec *x, const bound *b, const opnd *o, const tile *ix, 
     bool bad = __builtin_mul_overflow(value, step, at);
     if (bad || *at < -limit || *at > limit || start + *at < 0 || start + *at + o->size > limit) {
         exec_oob(x, b, o, "index", value, 0,
-                 d->limit ? (int64_t)d->limit - 1 : step ? (limit - start - o->size) / step : 0);
+                 d->limit ? (int64_t)d->limit - 1
+                 : step   ? (limit - start - o->size) / step
+                          : 0);
         return false;
     }
     return true;

@@ -132,14 +132,10 @@ bool diag_store_policy(diag_policy *policy, const char *word)
         policy->all_errors = true;
         return true;
     }
-    if (strcmp(word, "no-error") == 0) {
-        policy->all_errors = false;
-        return true;
-    }
     static const struct {
         const char *prefix;
         signed char value;
-    } forms[] = {{"error=", 2}, {"no-error=", 1}, {"no-", -1}, {"", 1}};
+    } forms[] = {{"error=", 2}, {"no-", -1}, {"", 1}};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         size_t n = strlen(forms[i].prefix);
         if (strncmp(word, forms[i].prefix, n) == 0) {

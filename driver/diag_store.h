@@ -9,7 +9,7 @@
 // Returns NKI_ERR_NOMEM when that fails.
 nki_status diag_store_take(nki_diags *d, const diags *src);
 
-// Sets *policy from "NAME", "no-NAME", "error", "error=NAME", "no-error=NAME". false: no such
+// Sets *policy from "NAME", "no-NAME", "error", "error=NAME". false: no such
 // warning.
 bool diag_store_policy(diag_policy *policy, const char *word);
 

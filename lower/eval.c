@@ -834,8 +834,8 @@ bool set_index(interp *it, value obj, value key, value v)
         }
         value f = attrs_get(&it->builtins, intern_cstr(it->names, "__nki_assign__"));
         if (f.tag == V_UNDEF) {
-            value m = import_module(it, it->top->module, 0, intern_cstr(it->names, "nki.language"), true);
-            f = IS_ERR(m) ? m : find_attr(it, m, intern_cstr(it->names, "_assign"));
+            value m = import_module(it, it->top->module, 0, intern_cstr(it->names, "nki.language._move"), true);
+            f = IS_ERR(m) ? m : find_attr(it, m, intern_cstr(it->names, "assign"));
             if (IS_ERR(f) || f.tag == V_UNDEF) {
                 if (!IS_ERR(f)) {
                     type_error(it, "assignment into a tensor is not supported; use nl.store or nisa.tensor_copy");

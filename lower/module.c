@@ -6,6 +6,7 @@
 
 typedef struct binder {
     sym id;
+    bool value;  // some statement assigns it; an imported module or a function is not changed by a call
     VEC(uint32_t) stmts;
 } binder;
 
@@ -13,6 +14,16 @@ struct binders {
     VEC(binder) at;
     VEC(uint32_t) stars;  // from x import *
 };
+
+static bool is_variable(const vmodule *m, sym id)
+{
+    for (uint32_t i = 0; i < m->binders->at.n; i++) {
+        if (m->binders->at.at[i].id == id) {
+            return m->binders->at.at[i].value;
+        }
+    }
+    return false;
+}
 
 static void bind_to(interp *it, vmodule *m, sym id, uint32_t stmt)
 {
@@ -53,6 +64,9 @@ static void bind_target(interp *it, vmodule *m, const ast *t, uint32_t stmt)
         bind_target(it, m, t->u.bin.l, stmt);
     } else if (root(t)->kind == AST_NAME) {
         bind_to(it, m, root(t)->u.id, stmt);
+        for (uint32_t i = 0; t->kind == AST_NAME && i < m->binders->at.n; i++) {
+            m->binders->at.at[i].value |= m->binders->at.at[i].id == t->u.id;
+        }
     }
 }
 
@@ -63,10 +77,13 @@ static void bind_stmt(interp *it, vmodule *m, const ast *s, uint32_t stmt)
     switch ((ast_kind)s->kind) {
     case AST_EXPR:
         if (s->u.bin.l->kind == AST_CALL && s->u.bin.l->u.call.fn->kind != AST_NAME) {
-            bind_target(it, m, s->u.bin.l, stmt);  // TABLE.append(x) changes TABLE
+            const ast *r = root(s->u.bin.l);  // TABLE.append(x) changes TABLE
+            if (r->kind == AST_NAME && is_variable(m, r->u.id)) {
+                bind_to(it, m, r->u.id, stmt);
+            }
         } else if (s->u.bin.l->kind == AST_CALL) {
             for (const ast *a = s->u.bin.l->u.call.args; a; a = a->next) {  // register(TABLE)
-                if (a->u.named.value->kind == AST_NAME &&
+                if (a->u.named.value->kind == AST_NAME && is_variable(m, a->u.named.value->u.id) &&
                     strcmp(s->u.bin.l->u.call.fn->u.id->text, "print") != 0) {
                     bind_to(it, m, a->u.named.value->u.id, stmt);
                 }

@@ -96,7 +96,12 @@ static nki_status run(nki_kernel *k, void **params, void **data, nki_diags *ds)
                          .seed = ctx->opts.seed,
                          .print = ctx->opts.print,
                          .print_ctx = ctx->opts.print_ctx};
-    nki_status st = device_run(ctx->core, k->core[0].bound, params, data, &o, &b.ds);
+    // The programs of a launch in rank order. What orders them within a run (barriers, sendrecv) is
+    // refused when they are bound.
+    nki_status st = NKI_OK;
+    for (uint32_t i = 0; i < k->core_count && st == NKI_OK; i++) {
+        st = device_run(ctx->core, k->core[i].bound, params, data, &o, &b.ds);
+    }
     nki_status taken = diag_store_take(ds, &b.ds);
     char first[400];
     snprintf(first, sizeof first, "%s", b.ds.first ? b.ds.first->text : nki_status_text(st));
@@ -130,11 +135,6 @@ nki_status nki_kernel_call(nki_kernel *k, const nki_arg *args, size_t arg_count,
     if (output_count != nki_kernel_output_count(k)) {
         return context_fail(k->ctx, NKI_ERR_ARG, "%s returns %zu tensors; there is room for %zu",
                             nki_kernel_name(k), nki_kernel_output_count(k), output_count);
-    }
-    if (k->core_count > 1) {
-        return context_fail(k->ctx, NKI_ERR_ARG,
-                            "%s was compiled for a grid of %u; only grids of 1 can run here yet",
-                            nki_kernel_name(k), k->core_count);
     }
     void **params = calloc(nki_kernel_param_count(k) + 1, sizeof *params);
     void **data = calloc(output_count + 1, sizeof *data);

@@ -22,7 +22,7 @@ typedef struct nki_context_opts {
     size_t import_root_count;
     const nki_env *env;  // os.environ as kernels see it; nothing else of the environment is seen
     size_t env_count;
-    // "NAME" on, "no-NAME" off, "error" all warnings are errors, "error=NAME", "no-error=NAME".
+    // "NAME" on, "no-NAME" off, "error" all warnings are errors, "error=NAME".
     const char *const *warnings;
     size_t warning_count;
     size_t memory_limit_bytes;  // of one compile; 0: 8 GiB

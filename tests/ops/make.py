@@ -103,7 +103,7 @@ def indent(text):
 
 def try_value(value):
     if not isinstance(value, Arg):
-        return f'"{value}"' if isinstance(value, str) and not value.startswith(("nl.", "nisa.", "(", "[", "{", '"')) and "(" not in value else str(value).replace(" ", "")
+        return value  # already as on the command line
     shape = ",".join(str(n) for n in value.values.shape)
     # Small numbers are legal wherever a test takes tensors, as counts and indices too.
     fill = "ones" if value.dtype in ref.INTS else "rand(0.5,2)"

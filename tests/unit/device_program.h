@@ -52,7 +52,8 @@ static inline void prog_fini(prog *g)
 }
 
 // On chip shapes are (partitions, free...). Returns the tensor.
-static inline uint32_t prog_tensor(prog *g, buffer_kind buf, dtype d, uint32_t ndim, const uint32_t *shape)
+static inline uint32_t prog_tensor(prog *g, buffer_kind buf, dtype d, uint32_t ndim,
+                                   const uint32_t *shape)
 {
     ir_tensor t = {.dtype = (uint8_t)d, .buffer = (uint8_t)buf, .ndim = (uint8_t)ndim};
     bool chip = buffer_on_chip(buf);
@@ -131,15 +132,15 @@ static inline void prog_emit(prog *g, isa_id op, engine_id e, const ir_arg *args
 }
 
 #define EMIT(g, name, engine, ...) prog_emit((g), ISA_##name, engine, (ir_arg[]){__VA_ARGS__})
-#define V(v) ira_view(v)
-#define F(f) ira_f32(f)
-#define I(i) ira_int(i)
-#define OP(o) ira_kind(IRA_OP, OPR_##o)
-#define OPID(o) ira_kind(IRA_OP, (uint32_t)(o))
-#define EN(v) ira_kind(IRA_ENUM, (uint32_t)(v))
-#define B(v) ira_kind(IRA_BOOL, (v) ? 1 : 0)
-#define R(r) ira_kind(IRA_REG, (uint32_t)(r))
-#define NONE ira_none()
+#define V(v)                       ira_view(v)
+#define F(f)                       ira_f32(f)
+#define I(i)                       ira_int(i)
+#define OP(o)                      ira_kind(IRA_OP, OPR_##o)
+#define OPID(o)                    ira_kind(IRA_OP, (uint32_t)(o))
+#define EN(v)                      ira_kind(IRA_ENUM, (uint32_t)(v))
+#define B(v)                       ira_kind(IRA_BOOL, (v) ? 1 : 0)
+#define R(r)                       ira_kind(IRA_REG, (uint32_t)(r))
+#define NONE                       ira_none()
 
 static inline ir_arg prog_ints(prog *g, uint32_t n, const int64_t *v)
 {

@@ -21,7 +21,7 @@ typedef struct format {
 } format;
 
 static const format formats[] = {
-    {DT_bfloat16, 8, 7, false},    {DT_float16, 5, 10, false},    {DT_float8_e5m2, 5, 2, false},
+    {DT_bfloat16, 8, 7, false},    {DT_float16, 5, 10, false},     {DT_float8_e5m2, 5, 2, false},
     {DT_float8_e4m3, 4, 3, false}, {DT_float8_e4m3fn, 4, 3, true},
 };
 enum { NFORMATS = sizeof formats / sizeof *formats };
@@ -61,7 +61,8 @@ static void decode(void **state)
                 uint16_t in = (uint16_t)u;
                 device_convert(&got, DT_float32, 4, &in, f->d, 2, 1);
                 double want = value_of(f, u);
-                if (isnan(want) ? !isnan(got) : (double)got != want || !signbit(got) != !signbit(want)) {
+                if (isnan(want) ? !isnan(got)
+                                : (double)got != want || !signbit(got) != !signbit(want)) {
                     fail_msg("%s 0x%x: %a, want %a", dtype_name(f->d), u, (double)got, want);
                 }
             }
@@ -75,8 +76,8 @@ static uint32_t encode_ref(const format *f, float x)
 {
     uint32_t sign = signbit(x) ? 1u << (f->eb + f->mb) : 0;
     double a = fabs((double)x);
-    uint32_t top = ((1u << f->eb) - 1) << f->mb;                    // infinity, or fn's last binade
-    uint32_t last = f->fn ? top + (1u << f->mb) - 2 : top - 1;      // largest finite
+    uint32_t top = ((1u << f->eb) - 1) << f->mb;                // infinity, or fn's last binade
+    uint32_t last = f->fn ? top + (1u << f->mb) - 2 : top - 1;  // largest finite
     // The next value that an unbounded exponent would have.
     double over = value_of(f, last) + (value_of(f, last) - value_of(f, last - 1));
     uint32_t lo = 0, hi = last;
@@ -122,7 +123,8 @@ static void check_encode(const format *f, float x)
     }
     if (isinf(x)) {
         uint32_t top = ((1u << f->eb) - 1) << f->mb;
-        uint32_t want = (x < 0 ? 1u << (f->eb + f->mb) : 0) | (f->fn ? top + (1u << f->mb) - 1 : top);
+        uint32_t want =
+            (x < 0 ? 1u << (f->eb + f->mb) : 0) | (f->fn ? top + (1u << f->mb) - 1 : top);
         assert_int_equal(got, want);
         return;
     }
@@ -142,12 +144,14 @@ static void encode(void **state)
         for (int k = 0; k < NFORMATS; k++) {
             const format *f = &formats[k];
             uint32_t n = 1u << (f->eb + f->mb);
-            for (uint32_t u = 0; u + 1 < n; u++) {  // each value, each midpoint and their neighbours
+            for (uint32_t u = 0; u + 1 < n;
+                 u++) {  // each value, each midpoint and their neighbours
                 double a = value_of(f, u), b = value_of(f, u + 1);
                 if (!isfinite(a)) {
                     continue;
                 }
-                float mid = isfinite(b) ? (float)((a + b) / 2) : (float)(a + (a - value_of(f, u - 1)) / 2);
+                float mid =
+                    isfinite(b) ? (float)((a + b) / 2) : (float)(a + (a - value_of(f, u - 1)) / 2);
                 float probe[] = {(float)a, mid, nextafterf(mid, INFINITY), nextafterf(mid, 0.0f)};
                 for (int i = 0; i < 4; i++) {
                     check_encode(f, probe[i]);
@@ -209,7 +213,8 @@ static void e8m0(void **state)
     static const struct {
         float x;
         unsigned want;
-    } cases[] = {{1.4999f, 127}, {1.5f, 128}, {3.0f, 128}, {2.99f, 128}, {6.0f, 130}, {0.0f, 0}, {-1.0f, 255}, {INFINITY, 255}};
+    } cases[] = {{1.4999f, 127}, {1.5f, 128}, {3.0f, 128},  {2.99f, 128},
+                 {6.0f, 130},    {0.0f, 0},   {-1.0f, 255}, {INFINITY, 255}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t got;
         device_convert(&got, DT_float8_e8m0fnu, 1, &cases[i].x, DT_float32, 4, 1);
@@ -221,8 +226,9 @@ static const struct {
     dtype d;
     int64_t lo, hi;
 } ints[] = {
-    {DT_int8, INT8_MIN, INT8_MAX},    {DT_uint8, 0, UINT8_MAX},   {DT_int16, INT16_MIN, INT16_MAX},
-    {DT_uint16, 0, UINT16_MAX},       {DT_int32, INT32_MIN, INT32_MAX}, {DT_uint32, 0, UINT32_MAX},
+    {DT_int8, INT8_MIN, INT8_MAX},    {DT_uint8, 0, UINT8_MAX},
+    {DT_int16, INT16_MIN, INT16_MAX}, {DT_uint16, 0, UINT16_MAX},
+    {DT_int32, INT32_MIN, INT32_MAX}, {DT_uint32, 0, UINT32_MAX},
 };
 
 static int64_t int_value(dtype d, const void *p)
@@ -322,8 +328,9 @@ static void strides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decode),       cmocka_unit_test(encode),       cmocka_unit_test(tf32),
-        cmocka_unit_test(e8m0),         cmocka_unit_test(float_to_int), cmocka_unit_test(int_to_float),
+        cmocka_unit_test(decode),       cmocka_unit_test(encode),
+        cmocka_unit_test(tf32),         cmocka_unit_test(e8m0),
+        cmocka_unit_test(float_to_int), cmocka_unit_test(int_to_float),
         cmocka_unit_test(through_fp32), cmocka_unit_test(strides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

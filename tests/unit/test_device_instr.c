@@ -21,7 +21,8 @@ static void randoms(float *v, size_t n)
 static void near(const float *got, const float *want, size_t n, float rel)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!(fabsf(got[i] - want[i]) <= rel * fmaxf(1.0f, fabsf(want[i]))) && !(isnan(got[i]) && isnan(want[i]))) {
+        if (!(fabsf(got[i] - want[i]) <= rel * fmaxf(1.0f, fabsf(want[i]))) &&
+            !(isnan(got[i]) && isnan(want[i]))) {
             fail_msg("element %zu: %.9g, want %.9g", i, (double)got[i], (double)want[i]);
         }
     }
@@ -114,7 +115,8 @@ static void overlap(void **state)
     EMIT(&g, tensor_scalar, ENG_VECTOR, V(d), V(s), OP(add), F(1), B(0), NONE, NONE, B(0), EN(0));
     // And with the operand (P, 1) inside dst.
     uint32_t col = prog_ap(&g, x, 5, 0, 2, (const int64_t[][2]){{1, P}, {1, 1}});
-    EMIT(&g, tensor_scalar, ENG_VECTOR, V(x), V(x), OP(subtract), V(col), B(0), NONE, NONE, B(0), EN(0));
+    EMIT(&g, tensor_scalar, ENG_VECTOR, V(x), V(x), OP(subtract), V(col), B(0), NONE, NONE, B(0),
+         EN(0));
     prog_out(&g, x, out);
     assert_int_equal(prog_run(&g), NKI_OK);
     for (int p = 0; p < P; p++) {
@@ -136,9 +138,12 @@ static void tensor_scalar(void **state)
     prog g;
     setup(&g, 4);
     uint32_t x = prog_load(&g, DT_float32, P, N, a), s = prog_load(&g, DT_float32, P, 1, b);
-    uint32_t z = prog_sbuf(&g, DT_float32, P, N), w = prog_sbuf(&g, DT_float32, P, N), y = prog_load(&g, DT_float32, P, N, c);
-    EMIT(&g, tensor_scalar, ENG_VECTOR, V(z), V(x), OP(subtract), V(s), B(1), OP(maximum), F(0.25f), B(0), EN(0));
-    EMIT(&g, scalar_tensor_tensor, ENG_VECTOR, V(w), V(x), OP(multiply), V(s), OP(subtract), V(y), B(0), B(1), NONE);
+    uint32_t z = prog_sbuf(&g, DT_float32, P, N), w = prog_sbuf(&g, DT_float32, P, N),
+             y = prog_load(&g, DT_float32, P, N, c);
+    EMIT(&g, tensor_scalar, ENG_VECTOR, V(z), V(x), OP(subtract), V(s), B(1), OP(maximum), F(0.25f),
+         B(0), EN(0));
+    EMIT(&g, scalar_tensor_tensor, ENG_VECTOR, V(w), V(x), OP(multiply), V(s), OP(subtract), V(y),
+         B(0), B(1), NONE);
     prog_out(&g, z, out);
     prog_out(&g, w, out2);
     assert_int_equal(prog_run(&g), NKI_OK);
@@ -168,8 +173,10 @@ static void bit_operators(void **state)
     uint32_t z = prog_sbuf(&g, DT_uint32, P, N), w = prog_sbuf(&g, DT_uint32, P, N);
     uint32_t q = prog_load(&g, DT_int8, P, N, s8), q2 = prog_sbuf(&g, DT_int8, P, N);
     EMIT(&g, tensor_tensor, ENG_VECTOR, V(z), V(x), V(y), OP(right_shift), EN(0));
-    EMIT(&g, tensor_scalar, ENG_VECTOR, V(w), V(x), OP(bitwise_and), I(0xff00ff), B(0), OP(left_shift), I(3), B(0), EN(0));
-    EMIT(&g, tensor_scalar, ENG_VECTOR, V(q2), V(q), OP(right_shift), I(2), B(0), OP(bitwise_xor), I(0x55), B(0), EN(0));
+    EMIT(&g, tensor_scalar, ENG_VECTOR, V(w), V(x), OP(bitwise_and), I(0xff00ff), B(0),
+         OP(left_shift), I(3), B(0), EN(0));
+    EMIT(&g, tensor_scalar, ENG_VECTOR, V(q2), V(q), OP(right_shift), I(2), B(0), OP(bitwise_xor),
+         I(0x55), B(0), EN(0));
     prog_out(&g, z, r);
     prog_out(&g, w, r2);
     prog_out(&g, q2, r8);
@@ -203,12 +210,21 @@ static void integers_on_gpsimd(void **state)
         assert_int_equal(prog_run(&g), NKI_OK);
         for (int i = 0; i < PN; i++) {
             uint32_t p = (uint32_t)u[i], q = (uint32_t)v[i];
-            int32_t exact = o == 0 ? (int32_t)(p + q) : o == 1 ? (int32_t)(p - q) : o == 2 ? (int32_t)(p * q)
-                            : o == 3 ? (u[i] > v[i] ? u[i] : v[i]) : (u[i] < v[i] ? u[i] : v[i]);
+            int32_t exact = o == 0   ? (int32_t)(p + q)
+                            : o == 1 ? (int32_t)(p - q)
+                            : o == 2 ? (int32_t)(p * q)
+                            : o == 3 ? (u[i] > v[i] ? u[i] : v[i])
+                                     : (u[i] < v[i] ? u[i] : v[i]);
             assert_int_equal(r[i], exact);
             float f = (float)u[i], h = (float)v[i];  // Vector: fp32, saturating
-            float t = o == 0 ? f + h : o == 1 ? f - h : o == 2 ? f * h : o == 3 ? fmaxf(f, h) : fminf(f, h);
-            int32_t sat = t >= 2147483648.0f ? INT32_MAX : t < -2147483648.0f ? INT32_MIN : (int32_t)t;
+            float t = o == 0   ? f + h
+                      : o == 1 ? f - h
+                      : o == 2 ? f * h
+                      : o == 3 ? fmaxf(f, h)
+                               : fminf(f, h);
+            int32_t sat = t >= 2147483648.0f   ? INT32_MAX
+                          : t < -2147483648.0f ? INT32_MIN
+                                               : (int32_t)t;
             assert_int_equal(r2[i], sat);
         }
         prog_fini(&g);
@@ -234,10 +250,14 @@ static void activations(void **state)
     (void)state;
     prog g;
     setup(&g, 3);
-    uint32_t x = prog_load(&g, DT_float32, P, N, a), s = prog_load(&g, DT_float32, P, 1, b), t = prog_load(&g, DT_float32, P, 1, c);
-    uint32_t z = prog_sbuf(&g, DT_float32, P, N), r = prog_sbuf(&g, DT_float32, P, 1), r2 = prog_sbuf(&g, DT_float32, P, 1), r3 = prog_sbuf(&g, DT_float32, P, 1);
-    EMIT(&g, activation, ENG_SCALAR, V(z), OP(square), V(x), V(t), V(s), OP(add), V(r), EN(ISAE_reduce_cmd_reset_reduce));
-    EMIT(&g, activation, ENG_SCALAR, V(z), OP(square), V(x), V(t), V(s), OP(add), V(r2), EN(ISAE_reduce_cmd_reduce));
+    uint32_t x = prog_load(&g, DT_float32, P, N, a), s = prog_load(&g, DT_float32, P, 1, b),
+             t = prog_load(&g, DT_float32, P, 1, c);
+    uint32_t z = prog_sbuf(&g, DT_float32, P, N), r = prog_sbuf(&g, DT_float32, P, 1),
+             r2 = prog_sbuf(&g, DT_float32, P, 1), r3 = prog_sbuf(&g, DT_float32, P, 1);
+    EMIT(&g, activation, ENG_SCALAR, V(z), OP(square), V(x), V(t), V(s), OP(add), V(r),
+         EN(ISAE_reduce_cmd_reset_reduce));
+    EMIT(&g, activation, ENG_SCALAR, V(z), OP(square), V(x), V(t), V(s), OP(add), V(r2),
+         EN(ISAE_reduce_cmd_reduce));
     EMIT(&g, activation_reduce, ENG_SCALAR, V(z), OP(square), V(x), OP(add), V(r3), V(t), V(s));
     prog_out(&g, z, out);
     prog_out(&g, r, out2);
@@ -265,9 +285,12 @@ static void activate2_exponential(void **state)
     prog g;
     setup(&g, 4);
     uint32_t x = prog_load(&g, DT_float32, P, N, a), s = prog_load(&g, DT_float32, P, 1, b);
-    uint32_t z = prog_sbuf(&g, DT_float32, P, N), w = prog_sbuf(&g, DT_float32, P, N), r = prog_sbuf(&g, DT_float32, P, 1), q = prog_sbuf(&g, DT_float32, P, 1);
-    EMIT(&g, activate2, ENG_SCALAR, V(z), OP(prelu), V(x), V(s), F(0.5f), OP(multiply), OP(subtract), F(0.1f), B(0), B(1), OP(maximum), V(r), EN(ISAE_reduce_cmd_reset_reduce));
-    EMIT(&g, exponential, ENG_VECTOR, V(w), V(x), V(s), V(q), EN(ISAE_reduce_cmd_load_reduce), F(2.0f));
+    uint32_t z = prog_sbuf(&g, DT_float32, P, N), w = prog_sbuf(&g, DT_float32, P, N),
+             r = prog_sbuf(&g, DT_float32, P, 1), q = prog_sbuf(&g, DT_float32, P, 1);
+    EMIT(&g, activate2, ENG_SCALAR, V(z), OP(prelu), V(x), V(s), F(0.5f), OP(multiply),
+         OP(subtract), F(0.1f), B(0), B(1), OP(maximum), V(r), EN(ISAE_reduce_cmd_reset_reduce));
+    EMIT(&g, exponential, ENG_VECTOR, V(w), V(x), V(s), V(q), EN(ISAE_reduce_cmd_load_reduce),
+         F(2.0f));
     prog_out(&g, z, out);
     prog_out(&g, w, out2);
     prog_out(&g, r, out + 4000);
@@ -298,7 +321,8 @@ static void tensor_scalar_reduce(void **state)
     setup(&g, 3);
     uint32_t x = prog_load(&g, DT_float32, P, N, a), s = prog_load(&g, DT_float32, P, 1, b);
     uint32_t z = prog_sbuf(&g, DT_bfloat16, P, N), r = prog_sbuf(&g, DT_float32, P, 1);
-    EMIT(&g, tensor_scalar_reduce, ENG_VECTOR, V(z), V(x), OP(add), V(s), OP(add), V(r), B(0), EN(ISAE_reduce_cmd_reset_reduce), NONE, B(1));
+    EMIT(&g, tensor_scalar_reduce, ENG_VECTOR, V(z), V(x), OP(add), V(s), OP(add), V(r), B(0),
+         EN(ISAE_reduce_cmd_reset_reduce), NONE, B(1));
     prog_out(&g, r, out);
     assert_int_equal(prog_run(&g), NKI_OK);
     for (int i = 0; i < PN; i++) {
@@ -324,11 +348,16 @@ static void selects(void **state)
         b[p] = (float)(p % 7 + 100);
         c[p] = (float)(p % 11 + 120);
     }
-    uint32_t x = prog_load(&g, DT_float32, P, N, a), lo = prog_load(&g, DT_float32, P, 1, b), hi = prog_load(&g, DT_float32, P, 1, c);
+    uint32_t x = prog_load(&g, DT_float32, P, N, a), lo = prog_load(&g, DT_float32, P, 1, b),
+             hi = prog_load(&g, DT_float32, P, 1, c);
     uint32_t pr = prog_load(&g, DT_uint8, P, N, pred);
-    uint32_t z = prog_sbuf(&g, DT_float32, P, N), r = prog_sbuf(&g, DT_float32, P, 1), w = prog_sbuf(&g, DT_float32, P, N), q = prog_sbuf(&g, DT_float32, P, 1), y = prog_load(&g, DT_float32, P, N, a + 4000);
-    EMIT(&g, range_select, ENG_VECTOR, V(z), V(x), OP(greater_equal), OP(less), V(lo), V(hi), EN(ISAE_reduce_cmd_reset_reduce), V(r), OP(maximum), I(100), F(-3.4028235e38f));
-    EMIT(&g, select_reduce, ENG_VECTOR, V(w), V(pr), V(x), F(0.125f), V(q), EN(ISAE_reduce_cmd_reset_reduce), OP(maximum), B(1));
+    uint32_t z = prog_sbuf(&g, DT_float32, P, N), r = prog_sbuf(&g, DT_float32, P, 1),
+             w = prog_sbuf(&g, DT_float32, P, N), q = prog_sbuf(&g, DT_float32, P, 1),
+             y = prog_load(&g, DT_float32, P, N, a + 4000);
+    EMIT(&g, range_select, ENG_VECTOR, V(z), V(x), OP(greater_equal), OP(less), V(lo), V(hi),
+         EN(ISAE_reduce_cmd_reset_reduce), V(r), OP(maximum), I(100), F(-3.4028235e38f));
+    EMIT(&g, select_reduce, ENG_VECTOR, V(w), V(pr), V(x), F(0.125f), V(q),
+         EN(ISAE_reduce_cmd_reset_reduce), OP(maximum), B(1));
     EMIT(&g, tensor_copy_predicated, ENG_VECTOR, V(y), V(x), V(pr), B(0));
     prog_out(&g, z, out);
     prog_out(&g, r, out + 4000);
@@ -362,8 +391,10 @@ static void fills(void **state)
     setup(&g, 4);
     static int32_t iv[PN];
     static uint8_t u8[PN];
-    uint32_t z = prog_sbuf(&g, DT_float32, P, N), w = prog_sbuf(&g, DT_int32, P, N), q = prog_sbuf(&g, DT_uint8, P, N);
-    uint32_t h = prog_view(&g, prog_tensor(&g, BUF_HBM, DT_float16, 2, (uint32_t[]){P, N})), hf = prog_sbuf(&g, DT_float32, P, N);
+    uint32_t z = prog_sbuf(&g, DT_float32, P, N), w = prog_sbuf(&g, DT_int32, P, N),
+             q = prog_sbuf(&g, DT_uint8, P, N);
+    uint32_t h = prog_view(&g, prog_tensor(&g, BUF_HBM, DT_float16, 2, (uint32_t[]){P, N})),
+             hf = prog_sbuf(&g, DT_float32, P, N);
     EMIT(&g, memset, ENG_VECTOR, V(z), F(2.5f), EN(0));
     EMIT(&g, memset, ENG_VECTOR, V(w), I(-2147483647), EN(0));
     EMIT(&g, memset, ENG_VECTOR, V(q), I(300), EN(0));
@@ -389,8 +420,10 @@ static void iota_affine(void **state)
     prog g;
     setup(&g, 3);
     static int32_t iv[128 * 12];
-    uint32_t z = prog_sbuf(&g, DT_int32, 128, 12), f = prog_sbuf(&g, DT_float32, 128, 12), one = prog_sbuf(&g, DT_float32, 128, 1);
-    ir_arg pat = prog_ints(&g, 4, (const int64_t[]){10, 3, -1, 4}), pat1 = prog_ints(&g, 2, (const int64_t[]){1, 1});
+    uint32_t z = prog_sbuf(&g, DT_int32, 128, 12), f = prog_sbuf(&g, DT_float32, 128, 12),
+             one = prog_sbuf(&g, DT_float32, 128, 1);
+    ir_arg pat = prog_ints(&g, 4, (const int64_t[]){10, 3, -1, 4}),
+           pat1 = prog_ints(&g, 2, (const int64_t[]){1, 1});
     g.p->registers = 1;
     EMIT(&g, register_move, ENG_GPSIMD, R(0), I(1000));
     EMIT(&g, iota, ENG_GPSIMD, V(z), pat, R(0), I(7));
@@ -429,17 +462,25 @@ static void scans(void **state)
         setup(&g, 3);
         op_id o0 = k < 4 ? ops0[k] : OPR_multiply, o1 = k < 4 ? ops1[k] : OPR_add;
         bool rev = k == 3;
-        uint32_t x = prog_load(&g, DT_float32, P, N, a), y = prog_load(&g, DT_float32, P, N, b), s = prog_load(&g, DT_float32, P, 1, c);
+        uint32_t x = prog_load(&g, DT_float32, P, N, a), y = prog_load(&g, DT_float32, P, N, b),
+                 s = prog_load(&g, DT_float32, P, 1, c);
         uint32_t z = k == 4 ? x : prog_sbuf(&g, DT_float32, P, N);
-        EMIT(&g, tensor_tensor_scan, ENG_VECTOR, V(z), V(x), V(y), V(s), OPID(o0), OPID(o1), B(rev), B(rev));
+        EMIT(&g, tensor_tensor_scan, ENG_VECTOR, V(z), V(x), V(y), V(s), OPID(o0), OPID(o1), B(rev),
+             B(rev));
         prog_out(&g, z, out);
         assert_int_equal(prog_run(&g), NKI_OK);
         for (int p = 0; p < P; p++) {
             float r = c[p];
             for (int i = 0; i < N; i++) {
                 float u = a[p * N + i], v = b[p * N + i], t;
-                t = o0 == OPR_multiply ? u * r : o0 == OPR_add ? u + r : o0 == OPR_maximum ? fmaxf(u, r) : r - u;
-                r = o1 == OPR_add ? t + v : o1 == OPR_minimum ? fminf(t, v) : o1 == OPR_multiply ? t * v : v - t;
+                t = o0 == OPR_multiply  ? u * r
+                    : o0 == OPR_add     ? u + r
+                    : o0 == OPR_maximum ? fmaxf(u, r)
+                                        : r - u;
+                r = o1 == OPR_add        ? t + v
+                    : o1 == OPR_minimum  ? fminf(t, v)
+                    : o1 == OPR_multiply ? t * v
+                                         : v - t;
                 want[p * N + i] = r;
             }
         }
@@ -457,14 +498,17 @@ static void cumulative(void **state)
         a[i] = 1;
     }
     uint32_t x = prog_load(&g, DT_float32, 4, 64, a), z[4];
-    static const int cmds[] = {ISAE_reduce_cmd_reset_reduce, ISAE_reduce_cmd_reduce, ISAE_reduce_cmd_load_reduce, ISAE_reduce_cmd_reduce};
+    static const int cmds[] = {ISAE_reduce_cmd_reset_reduce, ISAE_reduce_cmd_reduce,
+                               ISAE_reduce_cmd_load_reduce, ISAE_reduce_cmd_reduce};
     for (int i = 0; i < 4; i++) {
         z[i] = prog_sbuf(&g, DT_float32, 4, 64);
-        EMIT(&g, tensor_scalar_cumulative, ENG_VECTOR, V(z[i]), V(x), OP(add), OP(add), F(0), i == 2 ? F(1) : NONE, EN(cmds[i]));
+        EMIT(&g, tensor_scalar_cumulative, ENG_VECTOR, V(z[i]), V(x), OP(add), OP(add), F(0),
+             i == 2 ? F(1) : NONE, EN(cmds[i]));
         prog_out(&g, z[i], out + i * 256);
     }
     assert_int_equal(prog_run(&g), NKI_OK);
-    assert_true(out[63] == 64 && out[256 + 255] == 128 && out[512] == 2 && out[768] == 66 && out[768 + 63] == 129);
+    assert_true(out[63] == 64 && out[256 + 255] == 128 && out[512] == 2 && out[768] == 66 &&
+                out[768 + 63] == 129);
     prog_fini(&g);
 }
 
@@ -479,9 +523,11 @@ static void reduces(void **state)
     }
     uint32_t x = prog_load(&g, DT_float32, P, 60, a);
     uint32_t x4 = prog_ap(&g, x, 0, 0, 4, (const int64_t[][2]){{1, P}, {20, 3}, {1, 4}, {4, 5}});
-    uint32_t z = prog_sbuf(&g, DT_float32, P, 3), w = prog_sbuf(&g, DT_float32, P, 12), q = prog_sbuf(&g, DT_float32, P, 1), s = prog_sbuf(&g, DT_float32, P, 1);
+    uint32_t z = prog_sbuf(&g, DT_float32, P, 3), w = prog_sbuf(&g, DT_float32, P, 12),
+             q = prog_sbuf(&g, DT_float32, P, 1), s = prog_sbuf(&g, DT_float32, P, 1);
     uint32_t iu = prog_load(&g, DT_int32, P, 24, u), io = prog_sbuf(&g, DT_int32, P, 1);
-    ir_arg a23 = prog_ints(&g, 2, (const int64_t[]){2, 3}), a3 = prog_ints(&g, 1, (const int64_t[]){3}), a1 = prog_ints(&g, 1, (const int64_t[]){1});
+    ir_arg a23 = prog_ints(&g, 2, (const int64_t[]){2, 3}),
+           a3 = prog_ints(&g, 1, (const int64_t[]){3}), a1 = prog_ints(&g, 1, (const int64_t[]){1});
     EMIT(&g, tensor_reduce, ENG_VECTOR, V(z), OP(add), V(x4), a23, B(1), B(0));
     EMIT(&g, tensor_reduce, ENG_VECTOR, V(w), OP(maximum), V(x4), a3, B(0), B(0));
     EMIT(&g, tensor_reduce, ENG_VECTOR, V(q), OP(subtract), V(x), a1, B(0), B(0));
@@ -526,7 +572,8 @@ static void partition_reduce(void **state)
     (void)state;
     prog g;
     setup(&g, 3);
-    uint32_t x = prog_load(&g, DT_float32, P, N, a), s = prog_sbuf(&g, DT_float32, 1, N), m = prog_sbuf(&g, DT_float32, 1, N), av = prog_sbuf(&g, DT_float32, 1, N);
+    uint32_t x = prog_load(&g, DT_float32, P, N, a), s = prog_sbuf(&g, DT_float32, 1, N),
+             m = prog_sbuf(&g, DT_float32, 1, N), av = prog_sbuf(&g, DT_float32, 1, N);
     EMIT(&g, tensor_partition_reduce, ENG_GPSIMD, V(s), OP(add), V(x));
     EMIT(&g, tensor_partition_reduce, ENG_GPSIMD, V(m), OP(maximum), V(x));
     EMIT(&g, tensor_partition_reduce, ENG_GPSIMD, V(av), OP(average), V(x));
@@ -551,7 +598,8 @@ static void batch_norm(void **state)
     (void)state;
     prog g;
     setup(&g, 3);
-    uint32_t x = prog_load(&g, DT_float32, P, 51, a), s = prog_sbuf(&g, DT_float32, P, 6), r = prog_sbuf(&g, DT_float32, P, 2);
+    uint32_t x = prog_load(&g, DT_float32, P, 51, a), s = prog_sbuf(&g, DT_float32, P, 6),
+             r = prog_sbuf(&g, DT_float32, P, 2);
     EMIT(&g, bn_stats, ENG_VECTOR, V(s), V(x));
     EMIT(&g, bn_aggr, ENG_VECTOR, V(r), V(s));
     prog_out(&g, s, out);
@@ -566,7 +614,8 @@ static void batch_norm(void **state)
             sq += pow((double)a[p * 51 + i] - sum / 51, 2);
         }
         assert_true(out[p * 6] == 26 && out[p * 6 + 3] == 25);
-        assert_true(fabs((double)out2[2 * p] - sum / 51) < 1e-5 && fabs((double)out2[2 * p + 1] - sq / 51) < 1e-5);
+        assert_true(fabs((double)out2[2 * p] - sum / 51) < 1e-5 &&
+                    fabs((double)out2[2 * p + 1] - sq / 51) < 1e-5);
     }
     prog_fini(&g);
 }
@@ -580,11 +629,14 @@ static void matmul(void **state)
         prog g;
         setup(&g, 3);
         uint32_t sf = prog_load(&g, DT_float32, K, M, a), mf = prog_load(&g, DT_float32, K, NN, b);
-        uint32_t s = prog_sbuf(&g, types[t], K, M), m = prog_sbuf(&g, types[t], K, NN), d = prog_psum(&g, DT_float32, M, NN);
+        uint32_t s = prog_sbuf(&g, types[t], K, M), m = prog_sbuf(&g, types[t], K, NN),
+                 d = prog_psum(&g, DT_float32, M, NN);
         EMIT(&g, tensor_copy, ENG_VECTOR, V(s), V(sf), EN(0), NONE);
         EMIT(&g, tensor_copy, ENG_VECTOR, V(m), V(mf), EN(0), NONE);
-        EMIT(&g, nc_matmul, ENG_TENSOR, V(d), V(s), V(m), B(0), B(0), B(0), B(0), NONE, NONE, EN(0));
-        EMIT(&g, nc_matmul, ENG_TENSOR, V(d), V(s), V(m), B(0), B(0), B(0), B(1), NONE, NONE, EN(0));
+        EMIT(&g, nc_matmul, ENG_TENSOR, V(d), V(s), V(m), B(0), B(0), B(0), B(0), NONE, NONE,
+             EN(0));
+        EMIT(&g, nc_matmul, ENG_TENSOR, V(d), V(s), V(m), B(0), B(0), B(0), B(1), NONE, NONE,
+             EN(0));
         uint32_t rs = prog_sbuf(&g, DT_float32, K, M), rm = prog_sbuf(&g, DT_float32, K, NN);
         EMIT(&g, tensor_copy, ENG_VECTOR, V(rs), V(s), EN(0), NONE);
         EMIT(&g, tensor_copy, ENG_VECTOR, V(rm), V(m), EN(0), NONE);
@@ -611,10 +663,12 @@ static void double_row(void **state)
     (void)state;
     prog g;
     prog_init(&g, 3);
-    uint32_t s = prog_sbuf(&g, DT_float8_e4m3, 128, 2), m = prog_sbuf(&g, DT_float8_e4m3, 128, 2 * 512), d = prog_psum(&g, DT_float32, 1, 512);
+    uint32_t s = prog_sbuf(&g, DT_float8_e4m3, 128, 2),
+             m = prog_sbuf(&g, DT_float8_e4m3, 128, 2 * 512), d = prog_psum(&g, DT_float32, 1, 512);
     EMIT(&g, memset, ENG_VECTOR, V(s), F(1), EN(0));
     EMIT(&g, memset, ENG_VECTOR, V(m), F(1), EN(0));
-    EMIT(&g, nc_matmul, ENG_TENSOR, V(d), V(s), V(m), B(0), B(0), B(0), B(0), NONE, NONE, EN(ISAE_matmul_perf_mode_double_row));
+    EMIT(&g, nc_matmul, ENG_TENSOR, V(d), V(s), V(m), B(0), B(0), B(0), B(0), NONE, NONE,
+         EN(ISAE_matmul_perf_mode_double_row));
     prog_out(&g, d, out);
     assert_int_equal(prog_run(&g), NKI_OK);
     for (int i = 0; i < 512; i++) {
@@ -635,9 +689,11 @@ static void transposes(void **state)
         for (int i = 0; i < 4 * PN; i++) {
             in[i] = (uint8_t)next();
         }
-        uint32_t x = prog_load(&g, types[t], P, N, in), d = prog_psum(&g, types[t], N, P), id = prog_sbuf(&g, types[t], P, P), d2 = prog_psum(&g, types[t], N, P);
+        uint32_t x = prog_load(&g, types[t], P, N, in), d = prog_psum(&g, types[t], N, P),
+                 id = prog_sbuf(&g, types[t], P, P), d2 = prog_psum(&g, types[t], N, P);
         EMIT(&g, nc_transpose, ENG_VECTOR, V(d), V(x), EN(0));
-        EMIT(&g, nc_matmul, ENG_TENSOR, V(d2), V(x), V(id), B(0), B(0), B(1), NONE, NONE, NONE, EN(0));
+        EMIT(&g, nc_matmul, ENG_TENSOR, V(d2), V(x), V(id), B(0), B(0), B(1), NONE, NONE, NONE,
+             EN(0));
         prog_out(&g, d, o1);
         prog_out(&g, d2, o2);
         assert_int_equal(prog_run(&g), NKI_OK);
@@ -693,7 +749,8 @@ static void gathers(void **state)
     for (int i = 0; i < 32 * 3; i++) {
         local[i] = (uint16_t)(next() % 20 * 2);
     }
-    uint32_t x = prog_load(&g, DT_float32, 32, 40, a), ix = prog_load(&g, DT_uint32, 32, 11, idx), z = prog_sbuf(&g, DT_float32, 32, 11);
+    uint32_t x = prog_load(&g, DT_float32, 32, 40, a), ix = prog_load(&g, DT_uint32, 32, 11, idx),
+             z = prog_sbuf(&g, DT_float32, 32, 11);
     uint32_t lx = prog_load(&g, DT_uint16, 32, 3, local), w = prog_sbuf(&g, DT_float32, 32, 96);
     EMIT(&g, nc_n_gather, ENG_GPSIMD, V(z), V(x), V(ix));
     EMIT(&g, memset, ENG_VECTOR, V(w), F(-7), EN(0));
@@ -723,8 +780,10 @@ static void eights(void **state)
     float data[] = {1, 2, 3, 4, 8, 8, 8, 8, 8, 8, 8}, vals[] = {3, 8, 8, 8, 8, 8, 8, 8};
     float more[] = {5, 9, -1, 9, 2, 7, 7, 0, 3, 8, 6};
     uint32_t at[8], at2[8];
-    uint32_t x = prog_load(&g, DT_float32, 1, 11, data), v = prog_load(&g, DT_float32, 1, 8, vals), y = prog_load(&g, DT_float32, 1, 11, more);
-    uint32_t i1 = prog_sbuf(&g, DT_uint32, 1, 8), i2 = prog_sbuf(&g, DT_uint32, 1, 8), r = prog_sbuf(&g, DT_float32, 1, 11), m = prog_sbuf(&g, DT_float32, 1, 8);
+    uint32_t x = prog_load(&g, DT_float32, 1, 11, data), v = prog_load(&g, DT_float32, 1, 8, vals),
+             y = prog_load(&g, DT_float32, 1, 11, more);
+    uint32_t i1 = prog_sbuf(&g, DT_uint32, 1, 8), i2 = prog_sbuf(&g, DT_uint32, 1, 8),
+             r = prog_sbuf(&g, DT_float32, 1, 11), m = prog_sbuf(&g, DT_float32, 1, 8);
     EMIT(&g, nc_find_index8, ENG_VECTOR, V(i1), V(x), V(v));
     EMIT(&g, nc_match_replace8, ENG_VECTOR, V(r), V(x), V(v), F(-1), V(i2));
     EMIT(&g, max8, ENG_VECTOR, V(m), V(y));
@@ -734,7 +793,8 @@ static void eights(void **state)
     prog_out(&g, m, out2);
     assert_int_equal(prog_run(&g), NKI_OK);
     static const uint32_t up[] = {2, 4, 5, 6, 7, 8, 9, 10}, down[] = {2, 10, 9, 8, 7, 6, 5, 4};
-    static const float top[] = {9, 9, 8, 7, 7, 6, 5, 3}, rep[] = {1, 2, -1, 4, -1, -1, -1, -1, -1, -1, -1};
+    static const float top[] = {9, 9, 8, 7, 7, 6, 5, 3},
+                       rep[] = {1, 2, -1, 4, -1, -1, -1, -1, -1, -1, -1};
     assert_memory_equal(at, up, sizeof up);
     assert_memory_equal(at2, down, sizeof down);
     same(out2, top, 8);
@@ -748,7 +808,8 @@ static void positions(void **state)
     prog g;
     prog_init(&g, 3);
     int32_t src[8] = {0, 1, 1, 0, 0, 1, 0, 0}, seg[9] = {0, 1, 1, 2, 2, 2, 0, 3, 3}, nz[9], sb[18];
-    uint32_t x = prog_load(&g, DT_int32, 1, 8, src), z = prog_sbuf(&g, DT_int32, 1, 9), s = prog_load(&g, DT_int32, 1, 9, seg), q = prog_sbuf(&g, DT_int32, 1, 18);
+    uint32_t x = prog_load(&g, DT_int32, 1, 8, src), z = prog_sbuf(&g, DT_int32, 1, 9),
+             s = prog_load(&g, DT_int32, 1, 9, seg), q = prog_sbuf(&g, DT_int32, 1, 18);
     EMIT(&g, nonzero_with_count, ENG_GPSIMD, V(z), V(x), I(16), I(-1));
     EMIT(&g, sequence_bounds, ENG_GPSIMD, V(q), V(s));
     prog_out(&g, z, nz);
@@ -773,7 +834,8 @@ static void topk(void **state)
         v[i] = (float)(i * 37 % 128);  // distinct and exact in bfloat16
     }
     uint32_t xf = prog_load(&g, DT_float32, 32, 4, v), x = prog_sbuf(&g, DT_bfloat16, 32, 4);
-    uint32_t d = prog_sbuf(&g, DT_bfloat16, 32, K), df = prog_sbuf(&g, DT_float32, 32, K), i = prog_sbuf(&g, DT_uint32, 32, K);
+    uint32_t d = prog_sbuf(&g, DT_bfloat16, 32, K), df = prog_sbuf(&g, DT_float32, 32, K),
+             i = prog_sbuf(&g, DT_uint32, 32, K);
     EMIT(&g, tensor_copy, ENG_VECTOR, V(x), V(xf), EN(0), NONE);
     EMIT(&g, topk, ENG_GPSIMD, V(d), V(i), V(x), I(NK));
     EMIT(&g, tensor_copy, ENG_VECTOR, V(df), V(d), EN(0), NONE);
@@ -783,7 +845,8 @@ static void topk(void **state)
     for (int p = 0; p < 32; p++) {
         for (int k = 0; k < K; k++) {
             uint32_t e = at[p * K + k];
-            assert_true(e < NK && got[p * K + k] == v[(p / 16 * 16 + (int)(e % 16)) * 4 + (int)(e / 16)]);
+            assert_true(e < NK &&
+                        got[p * K + k] == v[(p / 16 * 16 + (int)(e % 16)) * 4 + (int)(e / 16)]);
             assert_true(k == 0 || got[p * K + k] > got[p * K + k - 1]);
         }
         int above = 0;  // exactly K - 1 elements exceed the smallest kept
@@ -803,8 +866,10 @@ static void random_numbers(void **state)
         setup(&g, gen);
         static uint32_t r1[PN], r2[PN], r3[PN];
         uint32_t seed = 42;
-        uint32_t s = prog_load(&g, DT_uint32, 1, 1, &seed), z1 = prog_sbuf(&g, DT_uint32, P, N), z2 = prog_sbuf(&g, DT_uint32, P, N), z3 = prog_sbuf(&g, DT_uint32, P, N);
-        uint32_t ones = prog_sbuf(&g, DT_float32, 128, 64), dr = prog_sbuf(&g, DT_float32, 128, 64), all = prog_sbuf(&g, DT_float32, 4, 64), none = prog_sbuf(&g, DT_float32, 4, 64);
+        uint32_t s = prog_load(&g, DT_uint32, 1, 1, &seed), z1 = prog_sbuf(&g, DT_uint32, P, N),
+                 z2 = prog_sbuf(&g, DT_uint32, P, N), z3 = prog_sbuf(&g, DT_uint32, P, N);
+        uint32_t ones = prog_sbuf(&g, DT_float32, 128, 64), dr = prog_sbuf(&g, DT_float32, 128, 64),
+                 all = prog_sbuf(&g, DT_float32, 4, 64), none = prog_sbuf(&g, DT_float32, 4, 64);
         EMIT(&g, set_rng_seed, ENG_VECTOR, V(s));
         EMIT(&g, rng, ENG_VECTOR, V(z1), EN(ISAE_engine_vector));
         EMIT(&g, rng, ENG_VECTOR, V(z2), EN(ISAE_engine_vector));
@@ -861,7 +926,8 @@ static void copies(void **state)
     for (int t = 0; t < 5; t++) {
         prog g;
         setup(&g, 3);
-        uint32_t x = prog_load(&g, DT_float32, P, N, a), y = prog_sbuf(&g, types[t], P, N), z = prog_psum(&g, DT_float32, P, N);
+        uint32_t x = prog_load(&g, DT_float32, P, N, a), y = prog_sbuf(&g, types[t], P, N),
+                 z = prog_psum(&g, DT_float32, P, N);
         EMIT(&g, tensor_copy, ENG_VECTOR, V(y), V(x), EN(0), NONE);
         EMIT(&g, tensor_copy, ENG_VECTOR, V(z), V(y), EN(0), NONE);
         prog_out(&g, z, out);
@@ -881,19 +947,32 @@ static void copies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensor_tensor),    cmocka_unit_test(strided),
-        cmocka_unit_test(overlap),          cmocka_unit_test(tensor_scalar),
-        cmocka_unit_test(bit_operators),    cmocka_unit_test(integers_on_gpsimd),
-        cmocka_unit_test(activations),      cmocka_unit_test(activate2_exponential),
-        cmocka_unit_test(tensor_scalar_reduce), cmocka_unit_test(selects),
-        cmocka_unit_test(fills),            cmocka_unit_test(iota_affine),
-        cmocka_unit_test(scans),            cmocka_unit_test(cumulative),
-        cmocka_unit_test(reduces),          cmocka_unit_test(partition_reduce),
-        cmocka_unit_test(batch_norm),       cmocka_unit_test(matmul),
-        cmocka_unit_test(double_row),       cmocka_unit_test(transposes),
-        cmocka_unit_test(stream_shuffle),   cmocka_unit_test(gathers),
-        cmocka_unit_test(eights),           cmocka_unit_test(positions),
-        cmocka_unit_test(topk),             cmocka_unit_test(random_numbers),
+        cmocka_unit_test(tensor_tensor),
+        cmocka_unit_test(strided),
+        cmocka_unit_test(overlap),
+        cmocka_unit_test(tensor_scalar),
+        cmocka_unit_test(bit_operators),
+        cmocka_unit_test(integers_on_gpsimd),
+        cmocka_unit_test(activations),
+        cmocka_unit_test(activate2_exponential),
+        cmocka_unit_test(tensor_scalar_reduce),
+        cmocka_unit_test(selects),
+        cmocka_unit_test(fills),
+        cmocka_unit_test(iota_affine),
+        cmocka_unit_test(scans),
+        cmocka_unit_test(cumulative),
+        cmocka_unit_test(reduces),
+        cmocka_unit_test(partition_reduce),
+        cmocka_unit_test(batch_norm),
+        cmocka_unit_test(matmul),
+        cmocka_unit_test(double_row),
+        cmocka_unit_test(transposes),
+        cmocka_unit_test(stream_shuffle),
+        cmocka_unit_test(gathers),
+        cmocka_unit_test(eights),
+        cmocka_unit_test(positions),
+        cmocka_unit_test(topk),
+        cmocka_unit_test(random_numbers),
         cmocka_unit_test(copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

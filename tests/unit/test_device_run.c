@@ -86,7 +86,8 @@ static void dma_alias(void **state)
     (void)state;
     prog g;  // two parameters over one memory, shifted: read whole before writing
     setup(&g, 3);
-    uint32_t x = prog_param(&g, DT_float32, 1, 500, a), y = prog_param(&g, DT_float32, 1, 500, a + 3);
+    uint32_t x = prog_param(&g, DT_float32, 1, 500, a),
+             y = prog_param(&g, DT_float32, 1, 500, a + 3);
     prog_copy(&g, y, x);
     assert_int_equal(prog_run(&g), NKI_OK);
     for (int i = 0; i < 503; i++) {
@@ -105,7 +106,8 @@ static void row_gather(void **state)
         for (int i = 0; i < 64; i++) {
             idx[i] = 3 * i;
         }
-        uint32_t x = prog_param(&g, DT_float32, 128, 16, a), t = prog_sbuf(&g, DT_float32, 64, 16), ix = prog_load(&g, DT_int32, 64, 1, idx);
+        uint32_t x = prog_param(&g, DT_float32, 128, 16, a), t = prog_sbuf(&g, DT_float32, 64, 16),
+                 ix = prog_load(&g, DT_int32, 64, 1, idx);
         EMIT(&g, memset, ENG_VECTOR, V(t), F(-1), EN(0));
         uint32_t block = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{16, 64}, {1, 16}});
         copy_mode(&g, t, dyn_view(&g, block, DYN_VECTOR, ix, 16), oob);
@@ -133,7 +135,8 @@ static void row_scatter(void **state)
     setup(&g, 3);
     static uint32_t idx[8] = {7, 0, 3, 9, 1, 4000000000u, 5, 2};
     static float dst[10 * 4];
-    uint32_t d = prog_param(&g, DT_float32, 10, 4, dst), t = prog_load(&g, DT_float32, 8, 4, a), ix = prog_load(&g, DT_uint32, 8, 1, idx);
+    uint32_t d = prog_param(&g, DT_float32, 10, 4, dst), t = prog_load(&g, DT_float32, 8, 4, a),
+             ix = prog_load(&g, DT_uint32, 8, 1, idx);
     uint32_t block = prog_ap(&g, d, 0, 0, 2, (const int64_t[][2]){{4, 8}, {1, 4}});
     copy_mode(&g, dyn_view(&g, block, DYN_VECTOR, ix, 4), t, ISAE_oob_mode_skip);
     assert_int_equal(prog_run(&g), NKI_OK);
@@ -154,11 +157,13 @@ static void scalar_offset(void **state)
         setup(&g, 3);
         g.p->registers = 1;
         int32_t row = kind == 1 ? 29 : kind == 2 ? -2 : 5;
-        uint32_t x = prog_param(&g, DT_float32, 32, 8, a), t = prog_sbuf(&g, DT_float32, 4, 8), s = prog_load(&g, DT_int32, 1, 1, &row);
+        uint32_t x = prog_param(&g, DT_float32, 32, 8, a), t = prog_sbuf(&g, DT_float32, 4, 8),
+                 s = prog_load(&g, DT_int32, 1, 1, &row);
         EMIT(&g, memset, ENG_VECTOR, V(t), F(-1), EN(0));
         uint32_t four = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{8, 4}, {1, 8}});
         EMIT(&g, register_load, ENG_SYNC, R(0), V(s));
-        uint32_t v = kind == 3 ? dyn_view(&g, four, DYN_SCALAR, s, 8) : dyn_view(&g, four, DYN_REG, 0, 8);
+        uint32_t v =
+            kind == 3 ? dyn_view(&g, four, DYN_SCALAR, s, 8) : dyn_view(&g, four, DYN_REG, 0, 8);
         copy_mode(&g, t, v, kind == 2 ? ISAE_oob_mode_skip : ISAE_oob_mode_error);
         prog_out(&g, t, out);
         nki_status st = prog_run(&g);
@@ -209,7 +214,8 @@ static void transpose_dma(void **state)
     EMIT(&g, dma_transpose, ENG_DMA, V(t), V(x), NONE, NONE, EN(0), EN(0));
     uint32_t x3 = prog_ap(&g, x, 0, 0, 3, (const int64_t[][2]){{160, 6}, {20, 8}, {1, 20}});
     uint32_t u = prog_view(&g, prog_tensor(&g, BUF_SBUF, DT_float32, 3, (uint32_t[]){20, 8, 6}));
-    EMIT(&g, dma_transpose, ENG_DMA, V(u), V(x3), prog_ints(&g, 3, (const int64_t[]){2, 1, 0}), NONE, EN(0), EN(0));
+    EMIT(&g, dma_transpose, ENG_DMA, V(u), V(x3), prog_ints(&g, 3, (const int64_t[]){2, 1, 0}),
+         NONE, EN(0), EN(0));
     prog_out(&g, t, out);
     prog_out(&g, u, out + 1000);
     assert_int_equal(prog_run(&g), NKI_OK);
@@ -229,10 +235,12 @@ static void indexed_transpose(void **state)
     for (int i = 0; i < 16; i++) {
         idx[i] = i == 7 ? 1000 : (uint32_t)(i * 5 % 64);
     }
-    uint32_t x = prog_param(&g, DT_float32, 64, 12, a), t = prog_sbuf(&g, DT_float32, 12, 16), ix = prog_load(&g, DT_uint32, 16, 1, idx);
+    uint32_t x = prog_param(&g, DT_float32, 64, 12, a), t = prog_sbuf(&g, DT_float32, 12, 16),
+             ix = prog_load(&g, DT_uint32, 16, 1, idx);
     EMIT(&g, memset, ENG_VECTOR, V(t), F(-1), EN(0));
     uint32_t block = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{12, 16}, {1, 12}});
-    EMIT(&g, dma_transpose, ENG_DMA, V(t), V(dyn_view(&g, block, DYN_VECTOR, ix, 12)), NONE, NONE, EN(0), EN(ISAE_oob_mode_skip));
+    EMIT(&g, dma_transpose, ENG_DMA, V(t), V(dyn_view(&g, block, DYN_VECTOR, ix, 12)), NONE, NONE,
+         EN(0), EN(ISAE_oob_mode_skip));
     prog_out(&g, t, out);
     assert_int_equal(prog_run(&g), NKI_OK);
     for (int i = 0; i < 192; i++) {
@@ -253,13 +261,17 @@ static void dma_sum(void **state)
         dst[i] = 100 + (float)i;
         b[i] = 0.5f * (float)i;
     }
-    uint32_t x = prog_param(&g, DT_float32, 4, 6, a), y = prog_load(&g, DT_float32, 4, 6, b), t = prog_sbuf(&g, DT_float32, 4, 6);
+    uint32_t x = prog_param(&g, DT_float32, 4, 6, a), y = prog_load(&g, DT_float32, 4, 6, b),
+             t = prog_sbuf(&g, DT_float32, 4, 6);
     ir_arg two[] = {V(x), V(y)};
-    EMIT(&g, dma_compute, ENG_DMA, V(t), ((ir_arg){IRA_LIST, 0, 2, ir_list(g.p, two, 2)}), OP(add), NONE, B(1), EN(0));
+    EMIT(&g, dma_compute, ENG_DMA, V(t), ((ir_arg){IRA_LIST, 0, 2, ir_list(g.p, two, 2)}), OP(add),
+         NONE, B(1), EN(0));
     uint32_t d = prog_param(&g, DT_float32, 8, 6, dst), ix = prog_load(&g, DT_int32, 4, 1, idx);
-    uint32_t block = dyn_view(&g, prog_ap(&g, d, 0, 0, 2, (const int64_t[][2]){{6, 4}, {1, 6}}), DYN_VECTOR, ix, 6);
+    uint32_t block = dyn_view(&g, prog_ap(&g, d, 0, 0, 2, (const int64_t[][2]){{6, 4}, {1, 6}}),
+                              DYN_VECTOR, ix, 6);
     ir_arg rmw[] = {V(block), V(y)};
-    EMIT(&g, dma_compute, ENG_DMA, V(block), ((ir_arg){IRA_LIST, 0, 2, ir_list(g.p, rmw, 2)}), OP(add), NONE, B(1), EN(0));
+    EMIT(&g, dma_compute, ENG_DMA, V(block), ((ir_arg){IRA_LIST, 0, 2, ir_list(g.p, rmw, 2)}),
+         OP(add), NONE, B(1), EN(0));
     prog_out(&g, t, out);
     assert_int_equal(prog_run(&g), NKI_OK);
     for (int i = 0; i < 24; i++) {
@@ -274,11 +286,13 @@ static void dma_sum(void **state)
 static void loops(void **state)
 {
     (void)state;
-    prog g;  // for i in 2..10 step 3, for j in 0..i: counts; then a while loop counting down in memory
+    prog g;  // for i in 2..10 step 3, for j in 0..i: counts; then a while loop counting down in
+             // memory
     setup(&g, 3);
     g.p->registers = 4;
     int32_t init = 5, res[3];
-    uint32_t one = prog_sbuf(&g, DT_int32, 1, 1), cnt = prog_sbuf(&g, DT_int32, 1, 1), w = prog_load(&g, DT_int32, 1, 1, &init), wc = prog_sbuf(&g, DT_int32, 1, 1);
+    uint32_t one = prog_sbuf(&g, DT_int32, 1, 1), cnt = prog_sbuf(&g, DT_int32, 1, 1),
+             w = prog_load(&g, DT_int32, 1, 1, &init), wc = prog_sbuf(&g, DT_int32, 1, 1);
     EMIT(&g, memset, ENG_VECTOR, V(one), I(1), EN(0));
     EMIT(&g, memset, ENG_VECTOR, V(cnt), I(0), EN(0));
     EMIT(&g, memset, ENG_VECTOR, V(wc), I(0), EN(0));
@@ -352,7 +366,8 @@ static void print(void **state)
 static void indirect(void **state)
 {
     (void)state;
-    prog g;  // gather of 20 elements: element i of a partition at index[i mod 16][i / 16] of its group
+    prog g;  // gather of 20 elements: element i of a partition at index[i mod 16][i / 16] of its
+             // group
     setup(&g, 4);
     static uint32_t idx[32 * 2];
     for (int i = 0; i < 64; i++) {
@@ -362,7 +377,8 @@ static void indirect(void **state)
         idx[p * 2] = (uint32_t)(p % 16);
         idx[p * 2 + 1] = (uint32_t)(p % 16 + 16) % 30;
     }
-    uint32_t x = prog_load(&g, DT_float32, 32, 30, a), ix = prog_load(&g, DT_uint32, 32, 2, idx), t = prog_sbuf(&g, DT_float32, 32, 20), y = prog_sbuf(&g, DT_float32, 32, 30);
+    uint32_t x = prog_load(&g, DT_float32, 32, 30, a), ix = prog_load(&g, DT_uint32, 32, 2, idx),
+             t = prog_sbuf(&g, DT_float32, 32, 20), y = prog_sbuf(&g, DT_float32, 32, 30);
     uint32_t shape = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{1, 32}, {1, 20}});
     ir_view v = g.p->views.at[shape];
     v.dyn = ir_dyn_add(g.p, (ir_dyn){.kind = DYN_INDIRECT, .src = ix, .step = 1, .num_elem = 20});
@@ -371,7 +387,8 @@ static void indirect(void **state)
     uint32_t gy = ir_view_add(g.p, v);
     EMIT(&g, tensor_copy, ENG_VECTOR, V(t), V(gx), EN(0), NONE);
     EMIT(&g, memset, ENG_VECTOR, V(y), F(-1), EN(0));
-    EMIT(&g, tensor_scalar, ENG_VECTOR, V(gy), V(t), OP(add), F(0.5f), B(0), NONE, NONE, B(0), EN(0));
+    EMIT(&g, tensor_scalar, ENG_VECTOR, V(gy), V(t), OP(add), F(0.5f), B(0), NONE, NONE, B(0),
+         EN(0));
     prog_out(&g, t, out);
     prog_out(&g, y, b);
     assert_int_equal(prog_run(&g), NKI_OK);
@@ -416,7 +433,9 @@ static void rejected(void **state)
         switch (kind) {
         case 0: bad = prog_ap(&g, x, 1, 0, 2, (const int64_t[][2]){{1, 8}, {1, 10}}); break;
         case 1: bad = prog_ap(&g, x, 0, 1, 2, (const int64_t[][2]){{1, 8}, {1, 10}}); break;
-        case 2: bad = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{1, 8}, {INT64_MAX / 4, 10}}); break;
+        case 2:
+            bad = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{1, 8}, {INT64_MAX / 4, 10}});
+            break;
         case 3: bad = y; break;
         case 4: bad = dyn_view(&g, x, DYN_REG, 99, 1); break;
         case 5: bad = 4000000; break;
@@ -445,19 +464,24 @@ static void wild(void **state)
         for (int i = 0; i < 4; i++) {
             idx[i] = (int32_t)(next() % 4 ? next() % 12 : next());
         }
-        uint32_t x = prog_param(&g, DT_float32, 8, 8, guarded + 64), t = prog_load(&g, DT_float32, 4, 8, a), ix = prog_load(&g, DT_int32, 4, 1, idx);
+        uint32_t x = prog_param(&g, DT_float32, 8, 8, guarded + 64),
+                 t = prog_load(&g, DT_float32, 4, 8, a), ix = prog_load(&g, DT_int32, 4, 1, idx);
         uint32_t block = prog_ap(&g, x, next() % 3, 0, 2, (const int64_t[][2]){{8, 4}, {1, 8}});
-        EMIT(&g, register_load, ENG_SYNC, R(0), V(prog_ap(&g, ix, 0, 0, 2, (const int64_t[][2]){{1, 1}, {1, 1}})));
+        EMIT(&g, register_load, ENG_SYNC, R(0),
+             V(prog_ap(&g, ix, 0, 0, 2, (const int64_t[][2]){{1, 1}, {1, 1}})));
         int64_t step = (int64_t)(next() % 40) - 10;
-        uint32_t dyn = next() % 2 ? dyn_view(&g, block, DYN_VECTOR, ix, step) : dyn_view(&g, block, DYN_REG, 0, step);
+        uint32_t dyn = next() % 2 ? dyn_view(&g, block, DYN_VECTOR, ix, step)
+                                  : dyn_view(&g, block, DYN_REG, 0, step);
         if (next() % 2) {
             copy_mode(&g, dyn, t, (int)(next() % 2));
         } else {
             copy_mode(&g, t, dyn, (int)(next() % 2));
         }
-        uint32_t chip = dyn_view(&g, prog_ap(&g, t, 0, 0, 2, (const int64_t[][2]){{1, 2}, {1, 3}}), DYN_REG, 0, step);
+        uint32_t chip = dyn_view(&g, prog_ap(&g, t, 0, 0, 2, (const int64_t[][2]){{1, 2}, {1, 3}}),
+                                 DYN_REG, 0, step);
         g.p->dyns.at[g.p->views.at[chip].dyn].partition = next() % 2;
-        EMIT(&g, tensor_scalar, ENG_VECTOR, V(chip), V(chip), OP(add), F(1), B(0), NONE, NONE, B(0), EN(0));
+        EMIT(&g, tensor_scalar, ENG_VECTOR, V(chip), V(chip), OP(add), F(1), B(0), NONE, NONE, B(0),
+             EN(0));
         nki_status st = prog_run(&g);
         assert_true(st == NKI_OK || st == NKI_ERR_DIAG);
         for (int i = 0; i < 64; i++) {
@@ -501,15 +525,24 @@ static void every_row_is_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dma_shapes),   cmocka_unit_test(dma_unrefinable),
-        cmocka_unit_test(dma_alias),    cmocka_unit_test(row_gather),
-        cmocka_unit_test(row_scatter),  cmocka_unit_test(scalar_offset),
-        cmocka_unit_test(chip_offset),  cmocka_unit_test(transpose_dma),
-        cmocka_unit_test(indexed_transpose), cmocka_unit_test(dma_sum),
-        cmocka_unit_test(loops),        cmocka_unit_test(endless),
-        cmocka_unit_test(print),        cmocka_unit_test(indirect),
-        cmocka_unit_test(output_views), cmocka_unit_test(rejected),
-        cmocka_unit_test(wild),         cmocka_unit_test(again),
+        cmocka_unit_test(dma_shapes),
+        cmocka_unit_test(dma_unrefinable),
+        cmocka_unit_test(dma_alias),
+        cmocka_unit_test(row_gather),
+        cmocka_unit_test(row_scatter),
+        cmocka_unit_test(scalar_offset),
+        cmocka_unit_test(chip_offset),
+        cmocka_unit_test(transpose_dma),
+        cmocka_unit_test(indexed_transpose),
+        cmocka_unit_test(dma_sum),
+        cmocka_unit_test(loops),
+        cmocka_unit_test(endless),
+        cmocka_unit_test(print),
+        cmocka_unit_test(indirect),
+        cmocka_unit_test(output_views),
+        cmocka_unit_test(rejected),
+        cmocka_unit_test(wild),
+        cmocka_unit_test(again),
         cmocka_unit_test(every_row_is_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
