@@ -136,6 +136,24 @@ static int special(char *buf, double v)
     return (int)strlen(s);
 }
 
+// Adds one unit to the last digit of d.ddde+xx; false when it would carry out of the first digit.
+static bool bump(char *sci)
+{
+    char *p = strchr(sci, 'e');
+    while (p > sci) {
+        p--;
+        if (*p < '0' || *p > '9') {
+            continue;
+        }
+        if (*p < '9') {
+            ++*p;
+            return true;
+        }
+        *p = '0';
+    }
+    return false;
+}
+
 int text_double(char *buf, double v)
 {
     if (!isfinite(v)) {
@@ -145,6 +163,14 @@ int text_double(char *buf, double v)
     for (int prec = 0; prec < 18; prec++) {
         snprintf(sci, sizeof sci, "%.*e", prec, v);
         if (strtod(sci, NULL) == v) {
+            break;
+        }
+        // Below a power of two the nearest decimal of this length may lie outside the interval that
+        // reads back as v while the next one up lies inside.
+        char up[40];
+        memcpy(up, sci, sizeof up);
+        if (prec >= 14 && bump(up) && strtod(up, NULL) == v) {
+            memcpy(sci, up, sizeof sci);
             break;
         }
     }

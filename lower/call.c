@@ -14,6 +14,9 @@ value make_function(interp *it, const ast *def)
     f->module = it->top->module;
     f->op = -1;
     f->id = def->kind == AST_DEF ? def->u.def.id : intern_cstr(it->names, "<lambda>");
+    for (const ast *d = def->kind == AST_DEF ? def->u.def.decorators : NULL; d; d = d->next) {
+        f->jit |= is_kernel_decorator(d);
+    }
     f->owner = it->top->unit->kind == UNIT_CLASS ? it->top->cls : NULL;
     if (u->nparams) {
         f->defaults = NEW_N(it->mem, value, u->nparams);
@@ -166,7 +169,7 @@ static bool bind(interp *it, const vfunc *f, const args *a, value *got)
     return miss_pos || miss_kw ? missing_error(it, f, got, !miss_pos) : true;
 }
 
-static value run_frame(interp *it, const vfunc *f, frame *fr)
+static void fill_frame(interp *it, const vfunc *f, frame *fr)
 {
     const unit *u = f->unit;
     fr->prev = it->top;
@@ -187,9 +190,11 @@ static value run_frame(interp *it, const vfunc *f, frame *fr)
         }
     }
     fr->ret = VNONE;
-    if (u->is_generator) {
-        fr->yields = NEW(it->mem, vlist);
-    }
+}
+
+static value run_frame(interp *it, const vfunc *f, frame *fr)
+{
+    fill_frame(it, f, fr);
     it->top = fr;
     value r;
     if (f->def->kind == AST_LAMBDA) {
@@ -199,9 +204,6 @@ static value run_frame(interp *it, const vfunc *f, frame *fr)
         r = fl == FLOW_ERROR ? VERR : fr->ret;
     }
     it->top = fr->prev;
-    if (u->is_generator && !IS_ERR(r)) {
-        r = iter_new(it, (value){.tag = V_LIST, .u.list = fr->yields});
-    }
     return r;
 }
 
@@ -214,6 +216,15 @@ static value call_func(interp *it, const vfunc *f, const args *a)
     value small[SMALL_ARGS * 2];
     frame fr = {0};
     uint32_t n = u->nlocals > u->nparams ? u->nlocals : u->nparams;
+    if (u->is_generator) {
+        frame *own = NEW(it->mem, frame);
+        own->locals = NEW_N(it->mem, value, n);
+        if (!bind(it, f, a, own->locals)) {
+            return VERR;
+        }
+        fill_frame(it, f, own);
+        return gen_of_function(it, f->def, own);
+    }
     fr.locals = n <= SMALL_ARGS * 2 ? small : NEW_N(it->mem, value, n);
     memset(fr.locals, 0, n * sizeof *fr.locals);
     // Parameters have the first slots, in order.
@@ -268,6 +279,8 @@ value call(interp *it, value fn, const args *a)
             return fn;
         }
         return raise_msg(it, "ImportError", "'%s' is not available here and was called", fn.u.opaque->path);
+    case V_DTYPE:
+        return dtype_call(it, (dtype)fn.u.i, a);
     case V_OP:
         return type_error(it, "nl.%s is an operator for op= arguments and cannot be called", op_table[fn.u.i].name);
     default: break;

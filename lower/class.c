@@ -1025,6 +1025,13 @@ value find_attr(interp *it, value obj, sym id)
         if (v.tag == V_UNDEF && id == N(__name__)) {
             return v_sym(it, obj.u.module->id);
         }
+        if (v.tag == V_UNDEF && !(id->text[0] == '_' && id->text[1] == '_')) {
+            value hook = module_attr(it, obj.u.module, N(__getattr__), UINT32_MAX);
+            if (hook.tag != V_UNDEF) {
+                value nm = v_sym(it, id);
+                return IS_ERR(hook) ? hook : call_values(it, hook, &nm, 1);
+            }
+        }
         return v;
     }
     case V_TENSOR: return tensor_attr(it, obj, id);

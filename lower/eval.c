@@ -1126,35 +1126,40 @@ static value comp_run(interp *it, const ast *e, const value *first)
     return comp_clause(it, e, e->u.comp.clauses, out, first) ? out : VERR;
 }
 
+// Its variables outlive the expression or are captured by a function inside: a frame of its own.
+static value comp_in_frame(interp *it, const ast *e)
+{
+    value first = eval(it, e->u.comp.clauses->u.clause.iter);
+    if (IS_ERR(first)) {
+        return first;
+    }
+    it->top->at = e;
+    unit *u = e->cache;
+    frame on_stack, *f = e->kind == AST_GENEXP ? NEW(it->mem, frame) : &on_stack;
+    *f = (frame){.prev = it->top, .unit = u, .module = it->top->module, .cls = it->top->cls, .call = e, .at = e,
+                 .id = it->top->id};
+    f->locals = NEW_N(it->mem, value, u->nlocals);
+    f->cells = NEW_N(it->mem, cell *, u->nown + u->nfree);
+    for (uint32_t i = 0; i < u->nown; i++) {
+        f->cells[i] = NEW(it->mem, cell);
+    }
+    for (uint32_t i = 0; i < u->nfree; i++) {
+        f->cells[u->nown + i] = it->top->cells[u->free_from[i]];
+    }
+    if (e->kind == AST_GENEXP) {
+        return gen_of_expression(it, e, f, first);
+    }
+    f->place = it->top->place;
+    f->loops = it->top->loops;
+    it->top = f;
+    value out = comp_run(it, e, &first);
+    it->top = f->prev;
+    return out;
+}
+
 static value eval_comp(interp *it, const ast *e)
 {
-    value out;
-    if (e->scope != 1) {
-        out = comp_run(it, e, NULL);
-    } else {
-        // Its variables are captured by a function inside: run it in a frame of its own.
-        value first = eval(it, e->u.comp.clauses->u.clause.iter);
-        if (IS_ERR(first)) {
-            return first;
-        }
-        unit *u = e->cache;
-        frame f = {.prev = it->top, .unit = u, .module = it->top->module, .cls = it->top->cls, .call = e, .at = e,
-                   .id = it->top->id};
-        f.locals = NEW_N(it->mem, value, u->nlocals);
-        f.cells = NEW_N(it->mem, cell *, u->nown + u->nfree);
-        for (uint32_t i = 0; i < u->nown; i++) {
-            f.cells[i] = NEW(it->mem, cell);
-        }
-        for (uint32_t i = 0; i < u->nfree; i++) {
-            f.cells[u->nown + i] = it->top->cells[u->free_from[i]];
-        }
-        f.place = it->top->place;
-        f.loops = it->top->loops;
-        it->top = &f;
-        out = comp_run(it, e, &first);
-        it->top = f.prev;
-    }
-    return IS_ERR(out) || e->kind != AST_GENEXP ? out : iter_new(it, out);
+    return e->scope == 1 ? comp_in_frame(it, e) : comp_run(it, e, NULL);
 }
 
 static value eval_compare(interp *it, const ast *e)
@@ -1232,6 +1237,12 @@ value eval(interp *it, const ast *e)
     case AST_NAME: {
         if (e->scope == SCOPE_LOCAL) {
             value v = it->top->locals[e->slot];
+            if (v.tag != V_UNDEF) {
+                return v;
+            }
+        }
+        if (e->scope == SCOPE_CELL) {
+            value v = it->top->cells[e->slot]->v;
             if (v.tag != V_UNDEF) {
                 return v;
             }
@@ -1335,26 +1346,8 @@ value eval(interp *it, const ast *e)
         if (IS_ERR(v)) {
             return v;
         }
-        frame *f = it->top;
-        while (f && !f->yields) {
-            f = f->prev;
-        }
-        if (!f) {
-            return raise_msg(it, "SyntaxError", "yield outside a generator");
-        }
-        if (e->kind == AST_YIELD_FROM) {
-            uint32_t n;
-            value *at = items_of(it, v, &n);
-            if (!at) {
-                return VERR;
-            }
-            for (uint32_t i = 0; i < n; i++) {
-                list_push(it, f->yields, at[i]);
-            }
-            return VNONE;
-        }
-        list_push(it, f->yields, v);
-        return interp_step(it) ? VNONE : VERR;
+        it->top->at = e;
+        return e->kind == AST_YIELD ? gen_yield(it, v) : gen_yield_from(it, v);
     }
     case AST_AWAIT:
         it->top->at = e;

@@ -66,6 +66,9 @@ static flow exec_for(interp *it, const ast *s)
     if (r < 0) {
         return FLOW_ERROR;
     }
+    if (fl != FLOW_NEXT && src.tag == V_ITER && !gen_leave_loop(it, src, s->u.flow.cond)) {
+        return FLOW_ERROR;
+    }
     if (fl == FLOW_BREAK) {
         return FLOW_NEXT;
     }

@@ -2,6 +2,7 @@
 #define LOWER_INTERP_H
 
 #include "lower/emit.h"
+#include "lower/fiber.h"
 #include "lower/specialize.h"
 #include "lower/value.h"
 
@@ -60,7 +61,7 @@ typedef struct frame {
     uint32_t place;      // PLACE_CALL of this frame, IR_NONE: not made
     value ret;
     value exc_handling;  // for a bare raise
-    vlist *yields;       // a generator's values
+    struct gen *gen;     // a generator's frame
     uint32_t limit;      // UNIT_MODULE: number of the statement that runs
     int try_import;      // in a try with a handler for ImportError
 } frame;
@@ -112,6 +113,7 @@ struct interp {
     uint32_t outputs_seen;
     vlist *warned;       // one-time warnings already given
     const struct open_repr *open_repr;  // containers being printed
+    fiber_pool fibers;   // stacks of generators
     value native_self;   // receiver of the native method being called: read it first
 };
 
@@ -149,6 +151,7 @@ typedef struct name_table {
 } name_table;
 #define N(id) (it->n->id)
 
+bool is_kernel_decorator(const ast *d);  // nki.jit and its relatives (specialize.c)
 // ---- interp.c: exceptions and places
 loc interp_loc(interp *it);  // innermost place outside stdlib
 // Turns a diagnostic made in it->pend into the pending exception. Returns V_ERROR.
@@ -209,6 +212,7 @@ typedef struct viter {
     uint32_t nsubs;
     bool strict;
     value (*next)(interp *it, struct viter *s);  // native iterators (stdlib's)
+    struct gen *gen;
 } viter;
 bool iter_init(interp *it, viter *s, value v);   // false: not iterable (exception set)
 // 1: *out is the next value; 0: exhausted; -1: error.
@@ -223,6 +227,23 @@ value iter_map(interp *it, value fn, const value *vs, uint32_t n);
 value iter_filter(interp *it, value fn, value v);
 value iter_reversed(interp *it, value v);
 value iter_count(interp *it, int64_t start, int64_t step);
+void iter_of_gen(viter *s, struct gen *g);
+struct gen *iter_gen(const viter *s);         // the generator that s draws from, or NULL
+value iter_result(const viter *s);            // after its end: what it returned; None
+bool iter_stopped(interp *it, viter *s);      // takes a pending StopIteration
+const char *iter_type_name(const viter *s);
+vtype iter_type(const viter *s);
+
+// ---- gen.c
+value gen_of_function(interp *it, const ast *def, frame *fr);
+value gen_of_expression(interp *it, const ast *e, frame *fr, value first);  // first: of its first clause
+int gen_next(interp *it, struct gen *g, value *out);  // as iter_next
+value gen_result(const struct gen *g);
+value gen_yield(interp *it, value v);       // what is sent; V_ERROR: an exception was thrown in
+value gen_yield_from(interp *it, value src);
+// A loop over v, the value of `call`, ended early: a generator that nobody else can hold is closed.
+bool gen_leave_loop(interp *it, value v, const ast *call);
+value iter_method(interp *it, value self, sym id);
 
 // ---- scope.c
 unit *scope_module(interp *it, vmodule *m);  // resolves everything in it
@@ -314,6 +335,7 @@ flow exec_dynamic_while(interp *it, const ast *s, value reg);
 // ---- native.c: the modules _nki, _nki_isa, _nki_ncc, _nki_ctrl, _nki_math
 vmodule *native_module(interp *it, const char *dotted);  // NULL: no such module
 bool dtype_of_value(interp *it, value v, dtype *out);      // a dtype, or a name of one; false: exception set
+value dtype_call(interp *it, dtype d, const args *a);      // nl.float32(x): the number rounded to the type
 bool buffer_of_value(interp *it, value v, buffer_kind *out);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum iter_kind {
     IT_LIST, IT_TUPLE, IT_RANGE, IT_STR, IT_DICT, IT_NEXT, IT_GETITEM, IT_ENUMERATE, IT_ZIP, IT_MAP, IT_FILTER,
-    IT_REVERSED, IT_COUNT, IT_NATIVE, IT_SHARED,
+    IT_REVERSED, IT_COUNT, IT_NATIVE, IT_SHARED, IT_GEN,
 };
 
 static uint32_t char_bytes(unsigned char c)
@@ -71,13 +71,61 @@ bool iter_init(interp *it, viter *s, value v)
     return false;
 }
 
-static bool stop_iteration(interp *it)
+bool iter_stopped(interp *it, viter *s)
 {
-    if (it->exc.tag == V_OBJ && class_is(it->exc.u.obj->cls, exc_class(it, "StopIteration"))) {
+    value e = it->exc;
+    if (e.tag == V_OBJ && class_is(e.u.obj->cls, exc_class(it, "StopIteration"))) {
+        value a = attrs_get(&e.u.obj->attrs, N(args));
+        s->fn = a.tag == V_TUPLE && a.u.tuple->n ? a.u.tuple->at[0] : VNONE;
         it->exc = VUNDEF;
         return true;
     }
     return false;
+}
+
+void iter_of_gen(viter *s, struct gen *g)
+{
+    s->kind = IT_GEN;
+    s->gen = g;
+}
+
+struct gen *iter_gen(const viter *s)
+{
+    return s->kind == IT_SHARED ? iter_gen(s->src.u.iter) : s->gen;
+}
+
+value iter_result(const viter *s)
+{
+    switch ((enum iter_kind)s->kind) {
+    case IT_SHARED: return iter_result(s->src.u.iter);
+    case IT_GEN: return gen_result(s->gen);
+    case IT_NEXT: return s->fn.tag == V_UNDEF ? VNONE : s->fn;
+    default: return VNONE;
+    }
+}
+
+const char *iter_type_name(const viter *s)
+{
+    static const char *const names[] = {
+        [IT_LIST] = "list_iterator", [IT_TUPLE] = "tuple_iterator", [IT_RANGE] = "range_iterator",
+        [IT_STR] = "str_ascii_iterator", [IT_DICT] = "dict_keyiterator", [IT_NEXT] = "iterator",
+        [IT_GETITEM] = "iterator", [IT_ENUMERATE] = "enumerate", [IT_ZIP] = "zip", [IT_MAP] = "map",
+        [IT_FILTER] = "filter", [IT_REVERSED] = "reversed", [IT_COUNT] = "count", [IT_NATIVE] = "iterator",
+        [IT_SHARED] = "iterator", [IT_GEN] = "generator",
+    };
+    return s->kind == IT_DICT && s->src.tag == V_SET ? "set_iterator" : names[s->kind];
+}
+
+vtype iter_type(const viter *s)
+{
+    switch ((enum iter_kind)s->kind) {
+    case IT_ENUMERATE: return T_ENUMERATE;
+    case IT_ZIP: return T_ZIP;
+    case IT_MAP: return T_MAP;
+    case IT_FILTER: return T_FILTER;
+    case IT_REVERSED: return T_REVERSED;
+    default: return T_GENERATOR;
+    }
 }
 
 static int next_subs(interp *it, viter *s, value *out)
@@ -183,7 +231,7 @@ int iter_next(interp *it, viter *s, value *out)
     case IT_NEXT:
         *out = call_special(it, s->src, N(__next__), NULL, 0);
         if (IS_ERR(*out)) {
-            return stop_iteration(it) ? 0 : -1;
+            return iter_stopped(it, s) ? 0 : -1;
         }
         if (out->tag == V_UNDEF) {
             type_error(it, "iter() returned non-iterator of type '%s'", type_name(it, s->src));
@@ -228,6 +276,7 @@ int iter_next(interp *it, viter *s, value *out)
         *out = VINT(s->a);
         s->a += s->b;
         return interp_step(it) ? 1 : -1;
+    case IT_GEN: return gen_next(it, s->gen, out);
     case IT_NATIVE: {
         *out = s->next(it, s);
         return IS_ERR(*out) ? -1 : out->tag != V_UNDEF;

@@ -574,6 +574,7 @@ static value own_method(interp *it, value self, sym id)
             return id == N(start) ? s->start : id == N(stop) ? s->stop : s->step;
         }
         return method_bind(it, slice_table, COUNT(slice_table), self, id);
+    case V_ITER: return iter_method(it, self, id);
     default: return VUNDEF;
     }
 }

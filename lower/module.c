@@ -454,6 +454,9 @@ static flow exec_from(interp *it, const ast *s)
             }
         }
         if (v.tag == V_UNDEF) {
+            v = find_attr(it, m, a->u.alias.path);  // the module's own __getattr__
+        }
+        if (v.tag == V_UNDEF) {
             // A namespace package or a package's __init__ that we cannot run may hold it.
             if (m.u.module->lm && (!m.u.module->lm->ast) && !in_try(it)) {
                 v = opaque(it, arena_printf(it->mem, "%s.%s", shown, a->u.alias.path->text));

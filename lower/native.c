@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+static bool constant_bytes(interp *it, value v, dtype d, unsigned char *out);
+
 bool dtype_of_value(interp *it, value v, dtype *out)
 {
     if (v.tag == V_DTYPE) {
@@ -35,6 +37,51 @@ bool dtype_of_value(interp *it, value v, dtype *out)
         type_error(it, "%s is not a dtype of nki.language", t.at);
     }
     return false;
+}
+
+value dtype_call(interp *it, dtype d, const args *a)
+{
+    if (a->n > 1 || a->nkw) {
+        return type_error(it, "%s() takes one number", dtype_name(d));
+    }
+    value v = a->n ? a->at[0] : VINT(0);
+    if (v.tag == V_STR) {
+        v = type_call(it, dtype_is_float(d) ? T_FLOAT : T_INT, a);
+    }
+    if (v.tag != V_INT && v.tag != V_FLOAT && v.tag != V_BOOL) {
+        return IS_ERR(v) ? v : type_error(it, "%s() takes a number, not %s; use nl.copy(x, dtype=...) for a tile", dtype_name(d),
+                                          type_name(it, v));
+    }
+    double x = v.tag == V_FLOAT ? v.u.d : v.tag == V_INT ? (double)v.u.i : v.u.b;
+    if (d == DT_bool_) {
+        return VBOOL(x != 0);
+    }
+    if (dtype_is_float(d)) {
+        unsigned char raw[4];
+        if (d == DT_float32 || d == DT_tfloat32) {
+            return VFLT((double)(float)x);
+        }
+        if (d == DT_bfloat16) {
+            value f = VFLT(x);
+            uint32_t u = 0;
+            if (!constant_bytes(it, f, d, raw)) {
+                return VERR;
+            }
+            u = (uint32_t)raw[0] << 16 | (uint32_t)raw[1] << 24;
+            float r;
+            memcpy(&r, &u, 4);
+            return VFLT((double)r);
+        }
+        return VFLT(x);  // narrower types: rounded where they are stored
+    }
+    value i = type_call(it, T_INT, &(args){&v, 1, 0, NULL});
+    if (i.tag != V_INT || dtype_size(d) > 4) {
+        return i;
+    }
+    // As NumPy casts: the low bits.
+    uint64_t bits = (uint64_t)i.u.i & (((uint64_t)1 << (8 * dtype_size(d))) - 1);
+    bool neg = dtype_class_of(d) == DTC_I && bits >> (8 * dtype_size(d) - 1);
+    return VINT(neg ? (int64_t)bits - ((int64_t)1 << (8 * dtype_size(d))) : (int64_t)bits);
 }
 
 bool buffer_of_value(interp *it, value v, buffer_kind *out)
@@ -393,6 +440,12 @@ static value n_fail(interp *it, const args *a)
     return raise_obj(it, exc_new(it, exc_class(it, "NkiValidationError"), a->at[0]));
 }
 
+static value n_loop_depth(interp *it, const args *a)
+{
+    (void)a;
+    return VINT(it->dyn_depth);
+}
+
 static value n_property_cached(interp *it, const args *a)
 {
     if (a->n != 1 || a->at[0].tag != V_FUNC) {
@@ -681,7 +734,7 @@ static void fill_nki(interp *it, vmodule *m)
         {"dtype", n_dtype}, {"dtype_kind", n_dtype_kind}, {"ds", n_ds}, {"op", n_op}, {"operator", n_operator},
         {"program_id", n_program_id}, {"num_programs", n_num_programs}, {"grid", n_grid},
         {"target_gen", n_target_gen}, {"dynamic_range", n_dynamic_range}, {"no_reorder_begin", n_no_reorder_begin},
-        {"no_reorder_end", n_no_reorder_end}, {"warn", n_warn}, {"fail", n_fail},
+        {"no_reorder_end", n_no_reorder_end}, {"loop_depth", n_loop_depth}, {"warn", n_warn}, {"fail", n_fail},
         {"cached_property", n_property_cached}, {"count", n_count},
     };
     for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) {

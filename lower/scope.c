@@ -369,19 +369,19 @@ static bool has_function(const ast *e)
 {
     for (; e; e = e->next) {
         switch ((ast_kind)e->kind) {
-        case AST_LAMBDA: return true;
+        case AST_LAMBDA: case AST_GENEXP: return true;
         case AST_FSTRING: case AST_TUPLE: case AST_LIST: case AST_SET: case AST_DICT:
             if (has_function(e->u.list.first)) {
                 return true;
             }
             break;
         case AST_FORMAT:
-            if (has_function(e->u.format.value)) {
+            if (has_function(e->u.format.value) || has_function(e->u.format.spec)) {
                 return true;
             }
             break;
         case AST_PAIR: case AST_UNARY: case AST_BINARY: case AST_BOOLOP: case AST_COMPARE: case AST_CMP:
-        case AST_STARRED: case AST_WALRUS:
+        case AST_STARRED: case AST_WALRUS: case AST_AWAIT: case AST_YIELD: case AST_YIELD_FROM:
             if (has_function(e->u.bin.l) || has_function(e->u.bin.r)) {
                 return true;
             }
@@ -401,14 +401,19 @@ static bool has_function(const ast *e)
                 return true;
             }
             break;
-        case AST_TERNARY:
+        case AST_SLICE: case AST_TERNARY:
             if (has_function(e->u.three.a) || has_function(e->u.three.b) || has_function(e->u.three.c)) {
                 return true;
             }
             break;
-        case AST_LISTCOMP: case AST_SETCOMP: case AST_DICTCOMP: case AST_GENEXP:
+        case AST_LISTCOMP: case AST_SETCOMP: case AST_DICTCOMP:
             if (has_function(e->u.comp.elt) || has_function(e->u.comp.value)) {
                 return true;
+            }
+            for (const ast *c = e->u.comp.clauses; c; c = c->next) {
+                if (has_function(c->u.clause.iter) || has_function(c->u.clause.conds)) {
+                    return true;
+                }
             }
             break;
         default: break;
@@ -418,10 +423,11 @@ static bool has_function(const ast *e)
 }
 
 // A comprehension is run in place with variables of its own. When a function inside captures them it
-// becomes a function itself (SCOPE on the comprehension node: 1), so that they live in cells.
+// becomes a function itself (SCOPE on the comprehension node: 1), so that they live in cells. A
+// generator expression always is one: it may outlive the function around it.
 static void resolve_comp(builder *b, ast *e)
 {
-    bool function = has_function(e->u.comp.elt) || has_function(e->u.comp.value);
+    bool function = e->kind == AST_GENEXP || has_function(e->u.comp.elt) || has_function(e->u.comp.value);
     for (const ast *c = e->u.comp.clauses; c && !function; c = c->next) {
         function = has_function(c->u.clause.conds) || (c != e->u.comp.clauses && has_function(c->u.clause.iter));
     }

@@ -9,7 +9,7 @@
 enum { STACK_BYTES = 3 * 1024 * 1024 };
 static const uint64_t STEP_LIMIT = 400000000;
 
-static bool is_kernel_decorator(const ast *d)
+bool is_kernel_decorator(const ast *d)
 {
     static const char *const names[] = {"jit", "nki_jit", "trace", "baremetal", "benchmark", "profile"};
     if (d->kind == AST_CALL) {
@@ -309,6 +309,24 @@ static bool run_kernel(interp *it, vmodule *m, const char *kernel, const lower_a
     return true;
 }
 
+static ir *run(interp *it, const loaded_module *entry, const char *kernel, const lower_arg *in, uint32_t n)
+{
+    builtins_init(it);
+    native_module(it, "_nki");
+    const char *name = choose(it, entry->ast, kernel);
+    if (!name) {
+        return NULL;
+    }
+    it->p->kernel = ir_str(it->p, name, strlen(name));
+    vmodule *m = module_of(it, entry);
+    it->entry = m;
+    if (!run_kernel(it, m, name, in, n)) {
+        interp_report(it);
+        return NULL;
+    }
+    return it->ds->errors ? NULL : it->p;
+}
+
 ir *specialize(arena *mem, const lower_opts *o, const loaded_module *entry, const char *kernel, const lower_arg *in,
                uint32_t n, diags *ds)
 {
@@ -334,18 +352,16 @@ ir *specialize(arena *mem, const lower_opts *o, const loaded_module *entry, cons
     INTERP_NAMES(X)
 #undef X
     it->n->default_ = intern_cstr(it->names, "default");
-    builtins_init(it);
-    native_module(it, "_nki");
-    const char *name = choose(it, entry->ast, kernel);
-    if (!name) {
-        return NULL;
+    // The stacks of generators are no arena's: an exhausted arena stops here on its way out.
+    jmp_buf *outer = mem->oom, here_too;
+    mem->oom = &here_too;
+    if (setjmp(here_too)) {
+        fiber_pool_fini(&it->fibers);
+        mem->oom = outer;
+        longjmp(*outer, 1);
     }
-    it->p->kernel = ir_str(it->p, name, strlen(name));
-    vmodule *m = module_of(it, entry);
-    it->entry = m;
-    if (!run_kernel(it, m, name, in, n)) {
-        interp_report(it);
-        return NULL;
-    }
-    return ds->errors ? NULL : it->p;
+    ir *p = run(it, entry, kernel, in, n);
+    fiber_pool_fini(&it->fibers);
+    mem->oom = outer;
+    return p;
 }

@@ -92,7 +92,7 @@ vtype type_of(value v)
     case V_SET: return T_SET;
     case V_RANGE: return T_RANGE;
     case V_SLICE: return T_SLICE;
-    case V_ITER: return T_GENERATOR;
+    case V_ITER: return iter_type(v.u.iter);
     case V_FUNC: return T_FUNCTION;
     case V_METHOD: case V_NATIVE: case V_BUILTIN_METHOD: return T_METHOD;
     case V_CLASS: case V_TYPE: return T_TYPE;
@@ -123,6 +123,7 @@ const char *type_name(interp *it, value v)
     switch ((vtag)v.tag) {
     case V_NATIVE: return "builtin_function_or_method";
     case V_METHOD: case V_BUILTIN_METHOD: return "method";
+    case V_ITER: return iter_type_name(v.u.iter);
     case V_OPAQUE: return "unavailable";
     case V_DS: return "ds";
     case V_DYNRANGE: return "dynamic_range";

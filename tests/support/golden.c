@@ -1,8 +1,8 @@
 // golden NKI STEM: runs NKI on STEM.nki, in its folder, and compares with the sidecars present.
 //   STEM.ast    standard output of `nki check --parse-only --dump=ast`
 //   STEM.ir     standard output of `nki check --dump=ir --stop-after=ir`, with the `# try:` values
-//   STEM.out    standard output of `nki run -q --print` when the file has a `# try:` line, else of
-//               `nki check`, with -v when it ends in the line "STEM.nki: ok"
+//   STEM.out    standard output of `nki check -v` when it ends in the line "STEM.nki: ok", else of
+//               `nki run -q --print` when the file has a `# try:` line, else of `nki check`
 //   STEM.diag   standard error of the same; the exit status is then 1 (0 when it holds no error)
 // The oracle's version may stand in a first line "# CPython ..." of .out, which is not compared.
 // NKI_GOLDEN_UPDATE=1 in the environment rewrites the sidecars that exist and never creates one.
@@ -90,8 +90,8 @@ static int check(const char *nki, const char *name, const sidecar *s, const char
     char ok[1024];  // the last line of `nki check -v`
     snprintf(ok, sizeof ok, "%s.nki: ok\n", name);
     size_t len = strlen(expect), ok_len = strlen(ok);
-    bool verbose = !s->diag && len >= ok_len && strcmp(expect + len - ok_len, ok) == 0;
-    snprintf(cmd, sizeof cmd, "'%s' %s%s %s.nki %s 2>%s", nki, s->command, verbose ? " -v" : "",
+    bool checked = !s->diag && len >= ok_len && strcmp(expect + len - ok_len, ok) == 0;
+    snprintf(cmd, sizeof cmd, "'%s' %s %s.nki %s 2>%s", nki, checked ? "check -v" : s->command,
              name, values, s->diag ? "&1 >/dev/null" : "/dev/null");
     int status, want = s->diag && strstr(expect, ": error[") ? 1 : 0;
     char *got = run(cmd, &status);
