@@ -276,6 +276,11 @@ int bind_view(binder *b, uint32_t view, uint32_t param, bool out)
     if (!operand_of(b, view, o) || (o->dyn && !bind_index(b, o))) {
         return -1;
     }
+    // Only DMA copes with more rows than there are partitions.
+    if (o->base >= BASE_HBM && !(b->info->params[param].spaces & SPACE_H)) {
+        bind_fail(b, "%s is in HBM", b->info->params[param].name);
+        return -1;
+    }
     o->param = (uint8_t)param;
     b->is_out[b->n] = out;
     return (int)b->n++;

@@ -1,5 +1,7 @@
 #include "device/internal.h"
 
+#include <math.h>
+
 void copy_strided(char *dst, int64_t ds, const char *src, int64_t ss, size_t n, unsigned size)
 {
     if (ds == size && ss == size) {
@@ -207,4 +209,160 @@ void copy_tile(const tile *d, const tile *s)
             }
         }
     }
+}
+
+// ---- instructions that set or copy bits: memset, fill_uninit, tensor_copy_predicated
+
+typedef struct fill_args {
+    uint32_t bits;
+} fill_args;
+
+static void run_fill(exec *x, const bound *b, const tile *t)
+{
+    const fill_args *a = b->a;
+    const tile *d = &t[0];
+    uint64_t n = d->l->n;
+    size_t len = n < CHUNK ? (size_t)n : CHUNK;
+    char *v = (char *)x->core->raw[1];
+    for (size_t i = 0; i < len; i++) {
+        memcpy(v + i * d->size, &a->bits, d->size);
+    }
+    for (uint32_t r = 0; r < d->l->parts; r++) {
+        for (uint64_t e0 = 0; e0 < n; e0 += len) {
+            size_t m = n - e0 < len ? (size_t)(n - e0) : len;
+            scatter(d->p + r * d->ps, d->l, e0, v, m, d->size);
+        }
+    }
+}
+
+bool bind_memset(binder *b)
+{
+    fill_args *a = NEW(&b->dp->mem, fill_args);
+    ir_arg v = bind_arg(b, 1);
+    if (bind_operand(b, 0, true) < 0 || !b->o[0].l) {
+        return b->err ? false : bind_fail(b, "a tensor is missing");
+    }
+    dtype dt = (dtype)b->o[0].dtype;
+    if (dtype_class_of(dt) == DTC_X) {
+        float zero = v.kind == IRA_F32 ? ira_float(v) : (float)ira_integer(v);
+        return zero == 0.0f ? bind_done(b, run_fill, a, true)
+                            : bind_fail(b, "a packed dtype can only be set to 0");
+    }
+    if ((dt == DT_int32 || dt == DT_uint32) && v.kind == IRA_INT) {
+        int64_t i = ira_integer(v);  // exact, saturating
+        int64_t lo = dt == DT_int32 ? INT32_MIN : 0, hi = dt == DT_int32 ? INT32_MAX : UINT32_MAX;
+        a->bits = (uint32_t)(i < lo ? lo : i > hi ? hi : i);
+        return bind_done(b, run_fill, a, true);
+    }
+    float f = v.kind == IRA_F32 ? ira_float(v) : (float)ira_integer(v);
+    device_convert(&a->bits, dt, 4, &f, DT_float32, 4, 1);
+    return bind_done(b, run_fill, a, true);
+}
+
+bool bind_fill_uninit(binder *b)
+{
+    fill_args *a = NEW(&b->dp->mem, fill_args);
+    float nan = NAN;
+    uint32_t four = 4;
+    if (bind_operand(b, 0, true) < 0 || !b->o[0].l) {
+        return b->err ? false : bind_fail(b, "a tensor is missing");
+    }
+    dtype dt = (dtype)b->o[0].dtype;
+    switch (dtype_class_of(dt)) {
+    case DTC_F:
+    case DTC_E: device_convert(&a->bits, dt, 4, &nan, DT_float32, 4, 1); break;
+    case DTC_X: a->bits = 0x7f7f7f7fu; break;
+    default: a->bits = four; break;
+    }
+    return bind_done(b, run_fill, a, true);
+}
+
+typedef struct pred_args {
+    bool reverse;
+    bool imm;
+    uint32_t bits;
+} pred_args;
+
+static void run_copy_predicated(exec *x, const bound *b, const tile *t)
+{
+    const pred_args *a = b->a;
+    uint32_t *d = x->core->raw[1], *p = x->core->raw[2], *s = (uint32_t *)(void *)x->core->buf[0];
+    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+        for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
+            size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
+            load_bits(x, &t[0], r, e0, n, d);
+            load_bits(x, &t[1], r, e0, n, p);
+            if (a->imm) {
+                for (size_t i = 0; i < n; i++) {
+                    d[i] = (p[i] != 0) != a->reverse ? a->bits : d[i];
+                }
+            } else {
+                load_bits(x, &t[2], r, e0, n, s);
+                for (size_t i = 0; i < n; i++) {
+                    d[i] = (p[i] != 0) != a->reverse ? s[i] : d[i];
+                }
+            }
+            store_bits(x, &t[0], r, e0, n, d);
+        }
+    }
+}
+
+// Source of another dtype than dst: converted through fp32.
+static void run_copy_predicated_cast(exec *x, const bound *b, const tile *t)
+{
+    const pred_args *a = b->a;
+    uint32_t *d = x->core->raw[1], *p = x->core->raw[2];
+    uint32_t *s = (uint32_t *)(void *)x->core->buf[2];
+    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+        for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
+            size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
+            load_bits(x, &t[0], r, e0, n, d);
+            load_bits(x, &t[1], r, e0, n, p);
+            crows v = load_rows(x, &t[2], r, 1, e0, n, x->core->buf[0]);
+            x->k->store[t[0].dtype](s, v.p, n);
+            for (size_t i = 0; i < n; i++) {
+                uint32_t u = 0;
+                memcpy(&u, (const char *)s + i * t[0].size, t[0].size);
+                d[i] = (p[i] != 0) != a->reverse ? u : d[i];
+            }
+            store_bits(x, &t[0], r, e0, n, d);
+        }
+    }
+}
+
+bool bind_tensor_copy_predicated(binder *b)
+{
+    pred_args *a = NEW(&b->dp->mem, pred_args);
+    ir_arg v = bind_arg(b, 1);
+    a->reverse = bind_arg(b, 3).kind == IRA_BOOL && bind_arg(b, 3).v;
+    if (bind_operand(b, 0, true) < 0 || bind_operand(b, 2, false) < 0) {
+        return false;
+    }
+    if (!b->o[0].l || !b->o[1].l) {
+        return bind_fail(b, "a tensor is missing");
+    }
+    if (!bind_same_shape(b, 0, 1)) {
+        return false;
+    }
+    if (v.kind == IRA_VIEW) {
+        if (bind_operand(b, 1, false) < 0 || !bind_same_shape(b, 0, 2)) {
+            return false;
+        }
+        if (b->o[2].dtype == b->o[0].dtype) {
+            return bind_done(b, run_copy_predicated, a, true);
+        }
+        return bind_computes(b, 0) && bind_computes(b, 2) &&
+               bind_done(b, run_copy_predicated_cast, a, true);
+    }
+    a->imm = true;
+    float f = v.kind == IRA_F32 ? ira_float(v) : (float)ira_integer(v);
+    if (!bind_computes(b, 0)) {
+        return false;
+    }
+    if (v.kind != IRA_F32 && b->o[0].size == 4 && dtype_is_int((dtype)b->o[0].dtype)) {
+        a->bits = (uint32_t)ira_integer(v);
+    } else {
+        device_convert(&a->bits, (dtype)b->o[0].dtype, 4, &f, DT_float32, 4, 1);
+    }
+    return bind_done(b, run_copy_predicated, a, true);
 }

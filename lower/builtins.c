@@ -1,5 +1,5 @@
 // Built-in functions and types.
-#include "lower/interp.h"
+#include "lower/methods.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static const char *const type_names[T_COUNT] = {
     [T_STATICMETHOD] = "staticmethod", [T_CLASSMETHOD] = "classmethod", [T_SUPER] = "super",
     [T_ENUMERATE] = "enumerate", [T_ZIP] = "zip", [T_MAP] = "map", [T_FILTER] = "filter",
     [T_REVERSED] = "reversed", [T_ELLIPSIS] = "ellipsis", [T_METHOD] = "method",
-    [T_GENERATOR] = "generator", [T_COMPLEX] = "complex",
+    [T_GENERATOR] = "generator", [T_COMPLEX] = "complex", [T_BUILTIN] = "builtin_function_or_method",
 };
 
 const char *vtype_name(vtype t)
@@ -74,8 +74,13 @@ static value b_print(interp *it, const args *a)
         } else if (a->kw[j] == N(file)) {
             file = v;
         } else if (a->kw[j] != N(flush)) {
-            return type_error(it, "print() got an unexpected keyword argument '%s'", a->kw[j]->text);
+            return type_error(it, "'%s' is an invalid keyword argument for print()", a->kw[j]->text);
         }
+    }
+    if ((sep.tag != V_NONE && sep.tag != V_STR) || (end.tag != V_NONE && end.tag != V_STR)) {
+        bool bad_sep = sep.tag != V_NONE && sep.tag != V_STR;
+        return type_error(it, "%s must be None or a string, not %s", bad_sep ? "sep" : "end",
+                          type_name(it, bad_sep ? sep : end));
     }
     for (uint32_t i = 0; i < a->n; i++) {
         if (i) {
@@ -333,6 +338,10 @@ static value b_divmod(interp *it, const args *a)
     if (!arity(it, "divmod", a, 2, 2)) {
         return VERR;
     }
+    if ((a->at[0].tag == V_FLOAT || a->at[1].tag == V_FLOAT) && is_num(a->at[0]) && is_num(a->at[1]) &&
+        as_double(a->at[1]) == 0) {
+        return raise_msg(it, "ZeroDivisionError", "float divmod()");
+    }
     value q = binary_op(it, OP_FLOORDIV, a->at[0], a->at[1]);
     value r = IS_ERR(q) ? q : binary_op(it, OP_MOD, a->at[0], a->at[1]);
     return IS_ERR(r) ? r : v_tuple(it, (value[]){q, r}, 2);
@@ -555,7 +564,9 @@ static value b_next(interp *it, const args *a)
         }
     }
     if (r == 0) {
-        return a->n == 2 ? a->at[1] : raise_obj(it, exc_new(it, exc_class(it, "StopIteration"), VUNDEF));
+        value ret = iter_result(v.u.iter);
+        return a->n == 2 ? a->at[1]
+                         : raise_obj(it, exc_new(it, exc_class(it, "StopIteration"), ret.tag == V_NONE ? VUNDEF : ret));
     }
     return r < 0 ? VERR : out;
 }
@@ -665,6 +676,9 @@ static value b_hash(interp *it, const args *a)
         int64_t r = i % m;
         return VINT(r == -1 ? -2 : r);
     }
+    if (a->at[0].tag == V_FLOAT && floor(a->at[0].u.d) == a->at[0].u.d && fabs(a->at[0].u.d) < 9e18) {
+        return b_hash(it, &(args){(value[]){VINT((int64_t)a->at[0].u.d)}, 1, 0, NULL});
+    }
     if (a->at[0].tag == V_OBJ) {
         value r = call_special(it, a->at[0], N(__hash__), NULL, 0);
         if (r.tag == V_INT || IS_ERR(r)) {
@@ -672,6 +686,11 @@ static value b_hash(interp *it, const args *a)
         }
     }
     return hash_value(it, a->at[0], &h) ? VINT(h) : VERR;
+}
+
+static value b_ascii(interp *it, const args *a)
+{
+    return arity(it, "ascii", a, 1, 1) ? v_ascii(it, a->at[0]) : VERR;
 }
 
 static value b_id(interp *it, const args *a)
@@ -778,14 +797,15 @@ static value parse_int(interp *it, const vstr *s, int base)
     }
     base = base == 0 ? 10 : base;
     uint64_t v = 0;
-    bool ok = p < end, over = false, last_us = false;
+    bool ok = p < end, over = false, last_us = false, any = false;
     for (; p < end && ok; p++) {
         if (*p == '_') {
-            ok = !last_us && p + 1 < end && v + 1 > 0;
+            ok = !last_us && any && p + 1 < end;
             last_us = true;
             continue;
         }
         last_us = false;
+        any = true;
         int d = *p >= '0' && *p <= '9'   ? *p - '0'
                 : *p >= 'a' && *p <= 'z' ? *p - 'a' + 10
                 : *p >= 'A' && *p <= 'Z' ? *p - 'A' + 10
@@ -811,7 +831,12 @@ static value make_int(interp *it, const args *a)
     }
     value v = a->at[0];
     value basev = a->n > 1 ? a->at[1] : a->nkw == 1 ? a->at[a->n] : VUNDEF;
-    if (basev.tag == V_INT) {
+    if (basev.tag != V_UNDEF) {
+        int64_t base;
+        if (!as_index(it, basev, &base)) {
+            return VERR;
+        }
+        basev = VINT(base);
         if (v.tag != V_STR) {
             return type_error(it, "int() can't convert non-string with explicit base");
         }
@@ -847,6 +872,15 @@ static value make_int(interp *it, const args *a)
                       type_name(it, v));
 }
 
+// NaNs made at two places are two objects: `is` tells them apart by the low bits of their payload.
+static value fresh_nan(interp *it)
+{
+    uint64_t bits = 0x7ff8000000000000u | (++it->nans & 0xffffff);
+    double d;
+    memcpy(&d, &bits, sizeof d);
+    return VFLT(d);
+}
+
 static value make_float(interp *it, const args *a)
 {
     if (a->n == 0) {
@@ -876,7 +910,7 @@ static value make_float(interp *it, const args *a)
         double d;
         bool hex = memchr(p, 'x', (size_t)(end - p)) || memchr(p, 'X', (size_t)(end - p));
         if (end > p && !hex && ((us && text_to_double(buf, n, &d)) || (!us && text_to_double(p, (size_t)(end - p), &d)))) {
-            return VFLT(d);
+            return isnan(d) ? fresh_nan(it) : VFLT(d);
         }
         value r = v_repr(it, v);
         return value_error(it, "could not convert string to float: %s", r.u.str->p);
@@ -1047,6 +1081,7 @@ static value make_descr(interp *it, const args *a, descr_kind k)
     }
     d->get = p[0];
     d->set = p[1].tag == V_NONE ? VUNDEF : p[1];
+    d->del = p[2].tag == V_NONE ? VUNDEF : p[2];
     return VPTR(V_DESCR, d);
 }
 
@@ -1166,6 +1201,24 @@ value type_call(interp *it, vtype t, const args *a)
                                     : iter_filter(it, a->at[0], a->at[1]);
     case T_REVERSED: return a->n != 1 ? type_error(it, "reversed expected 1 argument, got %u", a->n)
                                       : iter_reversed(it, a->at[0]);
+    case T_COMPLEX: {
+        static const char *const params[] = {"real", "imag"};
+        value p[2];
+        if (!bind_native(it, "complex", a, params, 2, 0, p)) {
+            return VERR;
+        }
+        vobj *o = NEW(it->mem, vobj);
+        o->cls = class_new(it, intern_cstr(it->names, "complex"), NULL, 0, NULL);
+        o->base = VUNDEF;
+        for (int i = 0; i < 2; i++) {
+            value x = p[i].tag == V_UNDEF ? VFLT(0) : make_float(it, &(args){&p[i], 1, 0, NULL});
+            if (IS_ERR(x)) {
+                return x;
+            }
+            attrs_set(it, &o->attrs, i ? N(imag) : N(real), x);
+        }
+        return (value){.tag = V_OBJ, .u.obj = o};
+    }
     case T_OBJECT: {
         vobj *o = NEW(it->mem, vobj);
         o->cls = class_new(it, intern_cstr(it->names, "object"), NULL, 0, NULL);
@@ -1344,7 +1397,7 @@ void builtins_init(interp *it)
         {"chr", b_chr}, {"ord", b_ord}, {"any", b_any}, {"all", b_all}, {"sorted", b_sorted}, {"iter", b_iter},
         {"next", b_next}, {"isinstance", b_isinstance}, {"issubclass", b_issubclass}, {"getattr", b_getattr},
         {"hasattr", b_hasattr}, {"setattr", b_setattr}, {"delattr", b_delattr}, {"callable", b_callable},
-        {"repr", b_repr}, {"ascii", b_repr}, {"hash", b_hash}, {"id", b_id}, {"format", b_format}, {"vars", b_vars},
+        {"repr", b_repr}, {"ascii", b_ascii}, {"hash", b_hash}, {"id", b_id}, {"format", b_format}, {"vars", b_vars},
         {"dir", b_dir}, {"globals", b_globals}, {"locals", b_locals}, {"__import__", b_import}, {"input", b_refuse},
         {"open", b_refuse}, {"exec", b_refuse}, {"eval", b_refuse},
     };

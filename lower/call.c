@@ -38,13 +38,53 @@ value make_function(interp *it, const ast *def)
     return (value){.tag = V_FUNC, .u.func = f};
 }
 
-static const char *func_name(interp *it, const vfunc *f)
+static const char *unit_name(const unit *u)
 {
-    return f->owner ? arena_printf(it->mem, "%s.%s", f->owner->id->text, f->id->text) : f->id->text;
+    switch ((ast_kind)u->node->kind) {
+    case AST_DEF: case AST_CLASS: return u->node->u.def.id->text;
+    case AST_LAMBDA: return "<lambda>";
+    case AST_GENEXP: return "<genexpr>";
+    case AST_LISTCOMP: return "<listcomp>";
+    case AST_SETCOMP: return "<setcomp>";
+    default: return "<dictcomp>";
+    }
 }
 
-// "'a', 'b' and 'c'" as CPython lists missing arguments.
-static const char *name_list(interp *it, const sym *ids, uint32_t n)
+const char *qualified_name(interp *it, const unit *u, sym id)
+{
+    const char *name = id->text;
+    for (const unit *p = u->parent; p && p->kind != UNIT_MODULE; p = p->parent) {
+        name = arena_printf(it->mem, p->kind == UNIT_FUNC ? "%s.<locals>.%s" : "%s.%s", unit_name(p), name);
+    }
+    return name;
+}
+
+static const char *func_name(interp *it, const vfunc *f)
+{
+    return qualified_name(it, f->unit, f->id);
+}
+
+// What a call by * or ** names: the module, too.
+static const char *callee_name(interp *it, value fn)
+{
+    if (fn.tag == V_METHOD) {
+        fn = fn.u.method->fn;
+    }
+    switch ((vtag)fn.tag) {
+    case V_FUNC: return arena_printf(it->mem, "%s.%s()", fn.u.func->module->id->text, func_name(it, fn.u.func));
+    case V_CLASS:
+        return fn.u.cls->module ? arena_printf(it->mem, "%s.%s()", fn.u.cls->module->id->text, class_qualname(fn.u.cls))
+                                : arena_printf(it->mem, "%s()", class_qualname(fn.u.cls));
+    case V_TYPE: return arena_printf(it->mem, "%s()", vtype_name((vtype)fn.u.i));
+    case V_NATIVE: return arena_printf(it->mem, "%s()", fn.u.native->name);
+    default: {
+        value r = v_repr(it, fn);
+        return IS_ERR(r) ? "function" : r.u.str->p;
+    }
+    }
+}
+
+const char *name_list(interp *it, const sym *ids, uint32_t n)
 {
     textbuf t;
     text_init(&t, it->mem);
@@ -71,22 +111,24 @@ static bool missing_error(interp *it, const vfunc *f, const value *got, bool kwo
     return false;
 }
 
-static bool too_many(interp *it, const vfunc *f, uint32_t given, const args *a)
+static bool too_many(interp *it, const vfunc *f, uint32_t given, const value *got)
 {
     const unit *u = f->unit;
-    uint32_t dflt = 0;
+    uint32_t dflt = 0, kwonly = 0;
     for (uint32_t i = 0; i < u->nparams; i++) {
         bool pos = u->params[i]->op == PARAM_NORMAL || u->params[i]->op == PARAM_POSONLY;
         dflt += pos && f->defaults[i].tag != V_UNDEF;
+        kwonly += u->params[i]->op == PARAM_KWONLY && got[i].tag != V_UNDEF;
     }
-    (void)a;
-    if (dflt) {
-        type_error(it, "%s() takes from %u to %u positional arguments but %u were given", func_name(it, f),
-                   u->npos - dflt, u->npos, given);
-    } else {
-        type_error(it, "%s() takes %u positional argument%s but %u %s given", func_name(it, f), u->npos,
-                   u->npos == 1 ? "" : "s", given, given == 1 ? "was" : "were");
+    const char *takes = dflt ? arena_printf(it->mem, "from %u to %u", u->npos - dflt, u->npos)
+                             : arena_printf(it->mem, "%u", u->npos);
+    const char *more = "";
+    if (kwonly) {
+        more = arena_printf(it->mem, " positional argument%s (and %u keyword-only argument%s)", given == 1 ? "" : "s", kwonly,
+                            kwonly == 1 ? "" : "s");
     }
+    type_error(it, "%s() takes %s positional argument%s but %u%s %s given", func_name(it, f), takes,
+               !dflt && u->npos == 1 ? "" : "s", given, more, given == 1 && !kwonly ? "was" : "were");
     return false;
 }
 
@@ -118,8 +160,6 @@ static bool bind(interp *it, const vfunc *f, const args *a, value *got)
     }
     if (u->star >= 0) {
         got[u->star] = v_tuple(it, a->at + n, a->n - n);
-    } else if (a->n > u->npos) {
-        return too_many(it, f, a->n, a);
     }
     value extra = VUNDEF;
     for (uint32_t j = 0; j < a->nkw; j++) {
@@ -153,6 +193,9 @@ static bool bind(interp *it, const vfunc *f, const args *a, value *got)
             extra = v_dict(it);
         }
         dict_set(it, extra.u.dict, v_sym(it, a->kw[j]), a->at[a->n + j]);
+    }
+    if (u->star < 0 && a->n > u->npos) {
+        return too_many(it, f, a->n, got);
     }
     if (u->starstar >= 0) {
         got[u->starstar] = extra.tag == V_UNDEF ? v_dict(it) : extra;
@@ -335,9 +378,7 @@ static bool star_arg(interp *it, const ast *n, value v, value fn, arg_buf *b)
     if (n->op == 1) {
         uint32_t m;
         if (v.tag == V_OPAQUE || v.tag == V_NONE || v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL) {
-            type_error(it, "%s%s argument after * must be an iterable, not %s",
-                       fn.tag == V_FUNC ? func_name(it, fn.u.func) : "Value", fn.tag == V_FUNC ? "()" : "",
-                       type_name(it, v));
+            type_error(it, "%s argument after * must be an iterable, not %s", callee_name(it, fn), type_name(it, v));
             return false;
         }
         value *at = items_of(it, v, &m);
@@ -348,9 +389,7 @@ static bool star_arg(interp *it, const ast *n, value v, value fn, arg_buf *b)
     }
     value d = v.tag == V_OBJ && v.u.obj->base.tag == V_DICT ? v.u.obj->base : v;
     if (d.tag != V_DICT) {
-        type_error(it, "%s%s argument after ** must be a mapping, not %s",
-                   fn.tag == V_FUNC ? func_name(it, fn.u.func) : "Value", fn.tag == V_FUNC ? "()" : "",
-                   type_name(it, v));
+        type_error(it, "%s argument after ** must be a mapping, not %s", callee_name(it, fn), type_name(it, v));
         return false;
     }
     for (uint32_t i = 0; i < d.u.dict->n; i++) {
@@ -365,8 +404,7 @@ static bool star_arg(interp *it, const ast *n, value v, value fn, arg_buf *b)
         sym id = str_sym(it, k);
         for (uint32_t j = 0; j < b->kw.n; j++) {
             if (b->kw.at[j] == id) {
-                type_error(it, "%s() got multiple values for keyword argument '%s'",
-                           fn.tag == V_FUNC ? func_name(it, fn.u.func) : "function", id->text);
+                type_error(it, "%s got multiple values for keyword argument '%s'", callee_name(it, fn), id->text);
                 return false;
             }
         }
@@ -395,8 +433,8 @@ static value call_general(interp *it, const ast *e, value fn, value self, bool b
         } else if (n->u.named.id) {
             for (uint32_t j = 0; j < b.kw.n; j++) {
                 if (b.kw.at[j] == n->u.named.id) {
-                    return type_error(it, "%s() got multiple values for keyword argument '%s'",
-                                      fn.tag == V_FUNC ? func_name(it, fn.u.func) : "function", n->u.named.id->text);
+                    return type_error(it, "%s got multiple values for keyword argument '%s'", callee_name(it, fn),
+                                      n->u.named.id->text);
                 }
             }
             vec_push(it->mem, &b.kw, n->u.named.id);

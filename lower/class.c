@@ -33,6 +33,11 @@ value class_lookup(const vclass *c, sym id)
     return VUNDEF;
 }
 
+const char *class_qualname(const vclass *c)
+{
+    return c->qual ? c->qual : c->id->text;
+}
+
 // C3 linearisation. false: no consistent order.
 static bool make_mro(interp *it, vclass *c)
 {
@@ -393,6 +398,8 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
     bool *taken = NEW_N(it->mem, bool, a->nkw + 1);
     uint32_t nmissing = 0;
     sym *missing = NEW_N(it->mem, sym, c->nfields + 1);
+    bool *missing_kw = NEW_N(it->mem, bool, c->nfields + 1);
+    uint32_t kw_missing = 0;
     for (uint32_t i = 0; i < c->nfields; i++) {
         const vfield *f = &c->fields[i];
         value v = VUNDEF;
@@ -403,7 +410,7 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
             for (uint32_t j = 0; j < a->nkw; j++) {
                 if (a->kw[j] == f->id) {
                     if (v.tag != V_UNDEF) {
-                        type_error(it, "%s.__init__() got multiple values for argument '%s'", c->id->text, f->id->text);
+                        type_error(it, "%s.__init__() got multiple values for argument '%s'", class_qualname(c), f->id->text);
                         return false;
                     }
                     v = a->at[a->n + j];
@@ -425,6 +432,8 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
         }
         if (v.tag == V_UNDEF) {
             if (f->init) {
+                missing_kw[nmissing] = f->kw_only;
+                kw_missing += f->kw_only;
                 missing[nmissing++] = f->id;
             }
             continue;
@@ -433,7 +442,7 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
     }
     for (uint32_t j = 0; j < a->nkw; j++) {
         if (!taken[j]) {
-            type_error(it, "%s.__init__() got an unexpected keyword argument '%s'", c->id->text, a->kw[j]->text);
+            type_error(it, "%s.__init__() got an unexpected keyword argument '%s'", class_qualname(c), a->kw[j]->text);
             return false;
         }
     }
@@ -445,23 +454,25 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
                     c->fields[i].factory.tag == V_UNDEF;
         }
         if (need == most) {
-            type_error(it, "%s.__init__() takes %u positional argument%s but %u were given", c->id->text, most,
+            type_error(it, "%s.__init__() takes %u positional argument%s but %u were given", class_qualname(c), most,
                        most == 1 ? "" : "s", a->n + 1);
         } else {
-            type_error(it, "%s.__init__() takes from %u to %u positional arguments but %u were given", c->id->text, need,
+            type_error(it, "%s.__init__() takes from %u to %u positional arguments but %u were given", class_qualname(c), need,
                        most, a->n + 1);
         }
         return false;
     }
     if (nmissing) {
-        textbuf t;
-        text_init(&t, it->mem);
+        bool kw_only = kw_missing == nmissing;  // positional ones are named first, and alone
+        sym *names = NEW_N(it->mem, sym, nmissing);
+        uint32_t n = 0;
         for (uint32_t i = 0; i < nmissing; i++) {
-            text_printf(&t, "%s'%s'", i == 0 ? "" : i + 1 == nmissing ? (nmissing > 2 ? ", and " : " and ") : ", ",
-                        missing[i]->text);
+            if (kw_only || !missing_kw[i]) {
+                names[n++] = missing[i];
+            }
         }
-        type_error(it, "%s.__init__() missing %u required positional argument%s: %s", c->id->text, nmissing,
-                   nmissing == 1 ? "" : "s", t.at);
+        type_error(it, "%s.__init__() missing %u required %s argument%s: %s", class_qualname(c), n,
+                   kw_only ? "keyword-only" : "positional", n == 1 ? "" : "s", name_list(it, names, n));
         return false;
     }
     value post = class_lookup(c, N(__post_init__));
@@ -474,10 +485,19 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
 static value new_namedtuple(interp *it, vclass *c, const args *a)
 {
     value small[64], *at = c->nfields <= 64 ? small : NEW_N(it->mem, value, c->nfields);
-    if (a->n > c->nfields) {
-        return type_error(it, "%s.__new__() takes %u positional arguments but %u were given", c->id->text, c->nfields + 1,
-                          a->n + 1);
+    uint32_t required = 0, nmissing = 0;
+    for (uint32_t i = 0; i < c->nfields; i++) {
+        required += c->fields[i].dflt.tag == V_UNDEF;
     }
+    if (a->n > c->nfields) {
+        if (required < c->nfields) {
+            return type_error(it, "%s.__new__() takes from %u to %u positional arguments but %u were given",
+                              c->id->text, required + 1, c->nfields + 1, a->n + 1);
+        }
+        return type_error(it, "%s.__new__() takes %u positional argument%s but %u were given", c->id->text, c->nfields + 1,
+                          c->nfields ? "s" : "", a->n + 1);
+    }
+    sym missing[8];
     for (uint32_t i = 0; i < c->nfields; i++) {
         at[i] = i < a->n ? a->at[i] : VUNDEF;
         for (uint32_t j = 0; j < a->nkw; j++) {
@@ -489,9 +509,15 @@ static value new_namedtuple(interp *it, vclass *c, const args *a)
             at[i] = c->fields[i].dflt;
         }
         if (at[i].tag == V_UNDEF) {
-            return type_error(it, "%s.__new__() missing 1 required positional argument: '%s'", c->id->text,
-                              c->fields[i].id->text);
+            if (nmissing < 8) {
+                missing[nmissing] = c->fields[i].id;
+            }
+            nmissing += nmissing < 8;
         }
+    }
+    if (nmissing) {
+        return type_error(it, "%s.__new__() missing %u required positional argument%s: %s", c->id->text, nmissing,
+                          nmissing == 1 ? "" : "s", name_list(it, missing, nmissing));
     }
     for (uint32_t j = 0; j < a->nkw; j++) {
         bool known = false;
@@ -566,9 +592,13 @@ value exec_class(interp *it, const ast *s)
     if (!c) {
         return VERR;
     }
+    unit *u = s->cache;
+    c->qual = qualified_name(it, u, c->id);
     attrs_set(it, &c->attrs, N(__module__), v_sym(it, it->top->module->id));
     attrs_set(it, &c->attrs, N(__annotations__), v_dict(it));
-    unit *u = s->cache;
+    const ast *first = s->u.def.body;
+    bool doc = first && first->kind == AST_EXPR && first->u.bin.l->kind == AST_STR;
+    attrs_set(it, &c->attrs, N(__doc__), doc ? v_str(it, first->u.bin.l->u.str.p, first->u.bin.l->u.str.len) : VNONE);
     frame f = {.prev = it->top, .unit = u, .module = it->top->module, .cls = c, .at = s, .call = s, .id = s->u.def.id};
     f.place = it->top->place;
     f.loops = it->top->loops;
@@ -689,7 +719,10 @@ value instantiate(interp *it, vclass *c, const args *a)
             }
             b.n = a->n + 1;
             value r = call(it, init, &b);
-            return IS_ERR(r) ? r : self;
+            if (IS_ERR(r) || r.tag == V_NONE) {
+                return IS_ERR(r) ? r : self;
+            }
+            return type_error(it, "__init__() should return None, not '%s'", type_name(it, r));
         }
     }
     if (c->has_fields) {
@@ -742,6 +775,29 @@ static value class_value(vclass *c)
     return (value){.tag = V_CLASS, .u.cls = c};
 }
 
+static value bound_native(interp *it, const char *name, native_fn fn, value self);
+
+static value native_with_traceback(interp *it, const args *a)
+{
+    value self = it->native_self;
+    return a->n == 1 ? self : type_error(it, "with_traceback() takes exactly one argument (%u given)", a->n);
+}
+
+static value exception_attr(interp *it, value obj, sym id)
+{
+    if (id == N(__suppress_context__)) {
+        return VBOOL(false);
+    }
+    if (id == N(value) && class_is(obj.u.obj->cls, exc_class(it, "StopIteration"))) {
+        value a = attrs_get(&obj.u.obj->attrs, N(args));
+        return a.tag == V_TUPLE && a.u.tuple->n ? a.u.tuple->at[0] : VNONE;
+    }
+    if (strcmp(id->text, "with_traceback") == 0) {
+        return bound_native(it, "with_traceback", native_with_traceback, obj);
+    }
+    return VUNDEF;
+}
+
 static value obj_attr(interp *it, value obj, sym id)
 {
     vobj *o = obj.u.obj;
@@ -777,8 +833,14 @@ static value obj_attr(interp *it, value obj, sym id)
         }
         return d;
     }
-    if (id == N(__doc__) || (c->is_exception && (id == N(__cause__) || id == N(__context__)))) {
+    if (id == N(__doc__) || (c->is_exception && (id == N(__cause__) || id == N(__context__) || id == N(__traceback__)))) {
         return VNONE;
+    }
+    if (c->is_exception) {
+        v = exception_attr(it, obj, id);
+        if (v.tag != V_UNDEF) {
+            return v;
+        }
     }
     if (o->base.tag != V_UNDEF) {
         v = find_method(it, o->base, id);
@@ -803,6 +865,23 @@ static value obj_attr(interp *it, value obj, sym id)
     return VUNDEF;
 }
 
+static value class_attr(interp *it, value obj, sym id);
+
+static value bound_native(interp *it, const char *name, native_fn fn, value self)
+{
+    value v = v_native(it, name, fn);
+    vnative *n = NEW(it->mem, vnative);
+    *n = (vnative){name, fn, self};
+    v.u.native = n;
+    return v;
+}
+
+static value native_mro(interp *it, const args *a)
+{
+    (void)a;
+    return list_from(it, class_attr(it, it->native_self, N(__mro__)));
+}
+
 static value class_attr(interp *it, value obj, sym id)
 {
     vclass *c = obj.u.cls;
@@ -811,10 +890,14 @@ static value class_attr(interp *it, value obj, sym id)
         if (id == N(__annotations__) || id == N(__module__)) {
             return v;
         }
+        if (id == N(__doc__)) {
+            v = attrs_get(&c->attrs, id);
+            return v.tag == V_UNDEF ? VNONE : v;
+        }
         return through_descriptor(it, obj, c, v, true);
     }
     if (id == N(__name__) || id == N(__qualname__)) {
-        return v_sym(it, c->id);
+        return id == N(__name__) ? v_sym(it, c->id) : v_cstr(it, class_qualname(c));
     }
     if (id == N(__mro__) || id == N(__bases__)) {
         uint32_t n = id == N(__mro__) ? c->nmro : c->nbases;
@@ -826,6 +909,18 @@ static value class_attr(interp *it, value obj, sym id)
             at[n++] = VID(V_TYPE, T_OBJECT);
         }
         return v_tuple(it, at, n);
+    }
+    if (id == N(mro)) {
+        return bound_native(it, "mro", native_mro, obj);
+    }
+    if (id == N(_field_defaults) && c->is_namedtuple) {
+        value d = v_dict(it);
+        for (uint32_t i = 0; i < c->nfields; i++) {
+            if (c->fields[i].dflt.tag != V_UNDEF) {
+                dict_set(it, d.u.dict, v_sym(it, c->fields[i].id), c->fields[i].dflt);
+            }
+        }
+        return d;
     }
     if (id == N(__members__) && c->is_enum) {
         value d = v_dict(it);
@@ -911,15 +1006,6 @@ static value native_replace(interp *it, const args *a)
     return r;
 }
 
-static value bound_native(interp *it, const char *name, native_fn fn, value self)
-{
-    value v = v_native(it, name, fn);
-    vnative *n = NEW(it->mem, vnative);
-    *n = (vnative){name, fn, self};
-    v.u.native = n;
-    return v;
-}
-
 static value tuple_attr(interp *it, value obj, sym id)
 {
     vclass *c = obj.u.tuple->cls;
@@ -960,7 +1046,17 @@ static value func_attr(interp *it, value obj, sym id)
         return v_sym(it, f->id);
     }
     if (id == N(__qualname__)) {
-        return f->owner ? v_cstr(it, arena_printf(it->mem, "%s.%s", f->owner->id->text, f->id->text)) : v_sym(it, f->id);
+        return v_cstr(it, qualified_name(it, f->unit, f->id));
+    }
+    if (id == N(__defaults__)) {
+        value l = v_list(it, NULL, 0);
+        for (uint32_t i = 0; i < f->unit->nparams; i++) {
+            bool pos = f->unit->params[i]->op == PARAM_NORMAL || f->unit->params[i]->op == PARAM_POSONLY;
+            if (pos && f->defaults[i].tag != V_UNDEF) {
+                list_push(it, l.u.list, f->defaults[i]);
+            }
+        }
+        return l.u.list->n ? v_tuple(it, l.u.list->at, l.u.list->n) : VNONE;
     }
     if (id == N(__module__)) {
         return v_sym(it, f->module->id);
@@ -988,7 +1084,13 @@ static value descr_attr(interp *it, value obj, sym id)
     // @x.setter, @x.getter, @x.deleter
     if (obj.u.descr->kind == DESCR_PROPERTY &&
         (strcmp(id->text, "setter") == 0 || strcmp(id->text, "getter") == 0 || strcmp(id->text, "deleter") == 0)) {
-        return bound_native(it, id->text, native_set, obj);
+        return bound_native(it, id->text, native_set, v_tuple(it, (value[]){obj, VINT(id->text[0])}, 2));
+    }
+    if (id == N(__doc__)) {
+        return obj.u.descr->get.tag == V_FUNC ? find_attr(it, obj.u.descr->get, id) : VNONE;
+    }
+    if (strcmp(id->text, "fset") == 0) {
+        return obj.u.descr->set.tag == V_UNDEF ? VNONE : obj.u.descr->set;
     }
     if (strcmp(id->text, "fget") == 0 || strcmp(id->text, "__func__") == 0 || strcmp(id->text, "func") == 0) {
         return obj.u.descr->get;
@@ -998,13 +1100,17 @@ static value descr_attr(interp *it, value obj, sym id)
 
 static value native_set(interp *it, const args *a)
 {
-    value d = it->native_self;
+    value d = it->native_self.u.tuple->at[0];
+    int64_t which = it->native_self.u.tuple->at[1].u.i;
+    bool getter = which == 'g', setter = which == 's';
     if (a->n != 1 || a->at[0].tag != V_FUNC) {
         return type_error(it, "a property accessor must be a function");
     }
     vdescr *n = NEW(it->mem, vdescr);
     *n = *d.u.descr;
-    n->set = a->at[0];  // @x.setter is by far the most used
+    n->get = getter ? a->at[0] : n->get;
+    n->set = setter ? a->at[0] : n->set;
+    n->del = getter || setter ? n->del : a->at[0];
     return VPTR(V_DESCR, n);
 }
 
@@ -1127,7 +1233,11 @@ value get_attr(interp *it, value obj, sym id)
     case V_MODULE:
         return raise_msg(it, "AttributeError", "module '%s' has no attribute '%s'", obj.u.module->id->text, id->text);
     case V_CLASS:
+        if (obj.u.cls->is_enum) {
+            return raise_msg(it, "AttributeError", "%s", id->text);
+        }
         return raise_msg(it, "AttributeError", "type object '%s' has no attribute '%s'", obj.u.cls->id->text, id->text);
+    case V_METHOD: return get_attr(it, obj.u.method->fn, id);
     case V_FUNC:
         return raise_msg(it, "AttributeError", "'function' object has no attribute '%s'", id->text);
     case V_SUPER:
@@ -1317,6 +1427,15 @@ bool del_attr(interp *it, value obj, sym id)
         if (r.tag != V_UNDEF) {
             return !IS_ERR(r);
         }
+        value d = class_lookup(obj.u.obj->cls, id);
+        if (d.tag == V_DESCR && d.u.descr->kind == DESCR_PROPERTY) {
+            if (d.u.descr->del.tag == V_UNDEF) {
+                raise_msg(it, "AttributeError", "property '%s' of '%s' object has no deleter", id->text,
+                          obj.u.obj->cls->id->text);
+                return false;
+            }
+            return !IS_ERR(call_values(it, d.u.descr->del, &obj, 1));
+        }
         ok = attrs_del(&obj.u.obj->attrs, id);
     } else if (obj.tag == V_CLASS) {
         ok = attrs_del(&obj.u.cls->attrs, id);
@@ -1422,8 +1541,7 @@ static int fields_equal(interp *it, value a, value b, bool *lt)
     return 1;
 }
 
-// Equality as the classes of a and b define it; -2: they do not.
-int obj_equal(interp *it, value a, value b)
+value obj_eq_special(interp *it, value a, value b)
 {
     for (int side = 0; side < 2; side++) {
         value x = side ? b : a, y = side ? a : b;
@@ -1432,9 +1550,15 @@ int obj_equal(interp *it, value a, value b)
         }
         value r = call_special(it, x, N(__eq__), &y, 1);
         if (r.tag != V_UNDEF && r.tag != V_NOTIMPLEMENTED) {
-            return IS_ERR(r) ? -1 : truth(it, r);
+            return r;
         }
     }
+    return VUNDEF;
+}
+
+// Equality of instances whose __eq__ is not the program's; -2: the class does not define it.
+int obj_equal(interp *it, value a, value b)
+{
     if (a.tag == V_OBJ && b.tag == V_OBJ) {
         const vclass *c = a.u.obj->cls;
         if (c == b.u.obj->cls && c->is_dataclass && c->eq) {

@@ -5,13 +5,8 @@
 
 enum { SMALL = 8 };
 
-static void index_dict(interp *it, vdict *d)
+static void fill_slots(vdict *d)
 {
-    d->slots = 32;
-    while (d->slots < d->cap * 2) {
-        d->slots *= 2;
-    }
-    d->slot = NEW_N(it->mem, uint32_t, d->slots);
     for (uint32_t i = 0; i < d->n; i++) {
         uint32_t at = d->at[i].hash & (d->slots - 1);
         while (d->slot[at]) {
@@ -19,6 +14,16 @@ static void index_dict(interp *it, vdict *d)
         }
         d->slot[at] = i + 1;
     }
+}
+
+static void index_dict(interp *it, vdict *d)
+{
+    d->slots = 32;
+    while (d->slots < d->cap * 2) {
+        d->slots *= 2;
+    }
+    d->slot = NEW_N(it->mem, uint32_t, d->slots);
+    fill_slots(d);
 }
 
 static int same_key(interp *it, const dict_entry *e, uint32_t hash, value key)
@@ -71,6 +76,7 @@ static void compact(vdict *d)
         }
     }
     d->n = n;
+    d->settled = d->settled < n ? d->settled : n;
     d->slot = NULL;
 }
 
@@ -130,7 +136,97 @@ int dict_del(interp *it, vdict *d, value key)
     while (d->n && d->at[d->n - 1].key.tag == V_UNDEF && !d->slot) {
         d->n--;
     }
+    d->settled = d->settled < d->n ? d->settled : d->n;
     return 1;
+}
+
+// ---- order of sets
+
+typedef struct int_table {
+    int32_t *slot;  // entry, or -1
+    uint64_t mask;
+} int_table;
+
+static int64_t int_hash(value v)
+{
+    int64_t h = (v.tag == V_BOOL ? v.u.b : v.u.i) % 0x1fffffffffffffff;
+    return h == -1 ? -2 : h;
+}
+
+// CPython's set: ten neighbours, then a jump that mixes in more of the hash.
+static void table_add(int_table *t, int64_t hash, int32_t entry)
+{
+    uint64_t perturb = (uint64_t)hash, i = perturb & t->mask;
+    for (;;) {
+        uint64_t last = i + 9 <= t->mask ? i + 9 : i;
+        for (uint64_t k = i; k <= last; k++) {
+            if (t->slot[k] < 0) {
+                t->slot[k] = entry;
+                return;
+            }
+        }
+        perturb >>= 5;
+        i = (i * 5 + 1 + perturb) & t->mask;
+    }
+}
+
+static void table_make(interp *it, int_table *t, uint64_t size)
+{
+    t->slot = NEW_N(it->mem, int32_t, size);
+    memset(t->slot, 0xff, size * sizeof *t->slot);
+    t->mask = size - 1;
+}
+
+void set_settle(interp *it, vdict *d)
+{
+    if (d->settled >= d->n || d->n > INT32_MAX / 16) {
+        return;
+    }
+    d->settled = d->n;
+    bool ints = d->live > 1;
+    for (uint32_t i = 0; i < d->n && ints; i++) {
+        ints = d->at[i].key.tag == V_INT || d->at[i].key.tag == V_BOOL || d->at[i].key.tag == V_UNDEF;
+    }
+    if (!ints) {
+        return;
+    }
+    arena_mark mark = arena_save(it->mem);
+    int_table t, old;
+    table_make(it, &t, 8);
+    uint64_t used = 0;
+    for (uint32_t i = 0; i < d->n; i++) {
+        if (d->at[i].key.tag == V_UNDEF) {
+            continue;
+        }
+        table_add(&t, int_hash(d->at[i].key), (int32_t)i);
+        if (++used * 5 >= t.mask * 3) {
+            uint64_t size = 8;
+            while (size <= (used > 50000 ? used * 2 : used * 4)) {
+                size *= 2;
+            }
+            old = t;
+            table_make(it, &t, size);
+            for (uint64_t k = 0; k <= old.mask; k++) {
+                if (old.slot[k] >= 0) {
+                    table_add(&t, int_hash(d->at[old.slot[k]].key), old.slot[k]);
+                }
+            }
+        }
+    }
+    dict_entry *sorted = NEW_N(it->mem, dict_entry, d->live);
+    uint32_t n = 0;
+    for (uint64_t k = 0; k <= t.mask; k++) {
+        if (t.slot[k] >= 0) {
+            sorted[n++] = d->at[t.slot[k]];
+        }
+    }
+    memcpy(d->at, sorted, n * sizeof *sorted);
+    arena_restore(it->mem, mark);
+    d->n = d->settled = n;
+    if (d->slot) {
+        memset(d->slot, 0, d->slots * sizeof *d->slot);
+        fill_slots(d);
+    }
 }
 
 vdict *dict_copy(interp *it, const vdict *d)
@@ -155,7 +251,7 @@ vdict *dict_copy(interp *it, const vdict *d)
 void dict_clear(interp *it, vdict *d)
 {
     (void)it;
-    d->n = d->live = 0;
+    d->n = d->live = d->settled = 0;
     d->slot = NULL;
 }
 

@@ -288,6 +288,8 @@ static value set_op(interp *it, ast_op op, vdict *a, vdict *b)
 {
     value out = v_set(it);
     out.u.dict->dflt = a->dflt;
+    set_settle(it, a);
+    set_settle(it, b);
     for (uint32_t i = 0; i < a->n; i++) {
         if (a->at[i].key.tag == V_UNDEF) {
             continue;
@@ -764,6 +766,14 @@ static bool set_slice(interp *it, vlist *l, const vslice *s, value v)
     int64_t start, step, count;
     uint32_t n;
     if (!slice_indices(it, s, l->n, &start, &step, &count)) {
+        return false;
+    }
+    viter probe;
+    if (v.tag != V_LIST && v.tag != V_TUPLE && !iter_init(it, &probe, v)) {
+        if (!class_of(v)) {
+            it->exc = VUNDEF;
+            type_error(it, step == 1 ? "can only assign an iterable" : "must assign iterable to extended slice");
+        }
         return false;
     }
     value copy = list_from(it, v);

@@ -112,6 +112,10 @@ static value inplace_op(interp *it, ast_op op, value a, value b)
         }
         return IS_ERR(l) ? l : a;
     }
+    if (op == OP_BITOR && a.tag == V_DICT && b.tag != V_DICT && !class_of(b)) {
+        value f = find_method(it, a, intern_cstr(it->names, "update"));
+        return IS_ERR(f) || IS_ERR(call_values(it, f, &b, 1)) ? VERR : a;
+    }
     if (op == OP_MUL && a.tag == V_LIST) {
         value l = binary_op(it, op, a, b);
         if (!IS_ERR(l)) {
@@ -280,19 +284,28 @@ static flow exec_raise(interp *it, const ast *s)
     raise_obj(it, v);
     if (it->exc.tag == V_OBJ) {
         if (cause.tag != V_UNDEF) {
-            if (cause.tag == V_CLASS) {
+            value exc = it->exc;
+            it->exc = VUNDEF;
+            if (cause.tag == V_CLASS && cause.u.cls->is_exception) {
                 cause = call_values(it, cause, NULL, 0);
             }
-            attrs_set(it, &it->exc.u.obj->attrs, N(__cause__), cause);
-        } else {
-            for (const frame *f = it->top; f; f = f->prev) {
-                if (f->exc_handling.tag == V_OBJ) {
-                    if (attrs_get(&it->exc.u.obj->attrs, N(__context__)).tag == V_UNDEF) {
-                        attrs_set(it, &it->exc.u.obj->attrs, N(__context__), f->exc_handling);
-                    }
-                    break;
-                }
+            if (IS_ERR(cause)) {
+                return FLOW_ERROR;
             }
+            if (cause.tag != V_NONE && (cause.tag != V_OBJ || !cause.u.obj->cls->is_exception)) {
+                type_error(it, "exception causes must derive from BaseException");
+                return FLOW_ERROR;
+            }
+            it->exc = exc;
+            attrs_set(it, &it->exc.u.obj->attrs, N(__cause__), cause);
+            attrs_set(it, &it->exc.u.obj->attrs, N(__suppress_context__), VBOOL(true));
+        }
+        const frame *f = it->top;
+        while (f && f->exc_handling.tag != V_OBJ) {
+            f = f->prev;
+        }
+        if (f) {
+            exc_set_context(it, it->exc, f->exc_handling);
         }
     }
     return FLOW_ERROR;
@@ -382,9 +395,8 @@ static flow exec_handlers(interp *it, const ast *s)
             assign_to(it, h, VUNDEF);
             it->exc = pend;
         }
-        if (fl == FLOW_ERROR && it->exc.tag == V_OBJ && it->exc.u.p != exc.u.p &&
-            attrs_get(&it->exc.u.obj->attrs, N(__context__)).tag == V_UNDEF) {
-            attrs_set(it, &it->exc.u.obj->attrs, N(__context__), exc);
+        if (fl == FLOW_ERROR) {
+            exc_set_context(it, it->exc, exc);
         }
         return fl;
     }
@@ -407,8 +419,14 @@ static flow exec_try(interp *it, const ast *s)
     }
     if (s->u.try_.final) {
         value exc = it->exc, ret = f->ret;
+        if (fl == FLOW_ERROR && exc.tag == V_OBJ && exc.u.obj->cls == exc_class(it, "_Stop")) {
+            return fl;
+        }
         it->exc = VUNDEF;
         flow last = exec_block(it, s->u.try_.final);
+        if (last == FLOW_ERROR && fl == FLOW_ERROR) {
+            exc_set_context(it, it->exc, exc);
+        }
         if (last != FLOW_NEXT) {
             return last;  // it replaces whatever was under way
         }
@@ -669,28 +687,29 @@ static flow exec_def(interp *it, const ast *s)
     return !IS_ERR(f) && assign_to(it, s, f) ? FLOW_NEXT : FLOW_ERROR;
 }
 
+// What stands beside the name matters only for ClassVar and KW_ONLY: kept as its name.
+static bool note_annotation(interp *it, const ast *s)
+{
+    value ann = attrs_get(&it->top->cls->attrs, N(__annotations__));
+    const ast *a = s->u.assign.ann;
+    const ast *root = a && a->kind == AST_INDEX ? a->u.index.value : a;
+    sym id = root && root->kind == AST_NAME ? root->u.id : root && root->kind == AST_ATTR ? root->u.named.id : NULL;
+    return ann.tag != V_DICT ||
+           dict_set(it, ann.u.dict, v_sym(it, s->u.assign.targets->u.id), id ? v_sym(it, id) : VNONE);
+}
+
 static flow exec_assign(interp *it, const ast *s)
 {
+    bool in_class = s->kind == AST_ANNASSIGN && it->top->unit->kind == UNIT_CLASS && s->u.assign.targets->kind == AST_NAME;
     if (!s->u.assign.value) {  // x: int
-        if (it->top->unit->kind == UNIT_CLASS && s->u.assign.targets->kind == AST_NAME) {
-            value ann = attrs_get(&it->top->cls->attrs, N(__annotations__));
-            return dict_set(it, ann.u.dict, v_sym(it, s->u.assign.targets->u.id), VNONE) ? FLOW_NEXT : FLOW_ERROR;
-        }
-        return FLOW_NEXT;
+        return !in_class || note_annotation(it, s) ? FLOW_NEXT : FLOW_ERROR;
     }
     value v = eval(it, s->u.assign.value);
     if (IS_ERR(v)) {
         return FLOW_ERROR;
     }
-    if (s->kind == AST_ANNASSIGN && it->top->unit->kind == UNIT_CLASS && s->u.assign.targets->kind == AST_NAME) {
-        // What stands beside the name matters only for ClassVar: kept as its source text.
-        value ann = attrs_get(&it->top->cls->attrs, N(__annotations__));
-        const ast *a = s->u.assign.ann;
-        const ast *root = a && a->kind == AST_INDEX ? a->u.index.value : a;
-        sym id = root && root->kind == AST_NAME ? root->u.id : root && root->kind == AST_ATTR ? root->u.named.id : NULL;
-        if (!dict_set(it, ann.u.dict, v_sym(it, s->u.assign.targets->u.id), id ? v_sym(it, id) : VNONE)) {
-            return FLOW_ERROR;
-        }
+    if (in_class && !note_annotation(it, s)) {
+        return FLOW_ERROR;
     }
     for (const ast *t = s->u.assign.targets; t; t = t->next) {
         if (!assign_to(it, t, v)) {

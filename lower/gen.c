@@ -7,7 +7,7 @@
 
 typedef enum gen_state { GEN_NEW, GEN_PAUSED, GEN_RUNNING, GEN_DONE } gen_state;
 
-struct gen {
+typedef struct gen {
     interp *it;
     gen_state state;
     frame *fr;
@@ -29,7 +29,7 @@ struct gen {
     viter *at;
     const ast **clause;
     uint32_t nclauses, depth;
-};
+} gen;
 
 static value gen_value(interp *it, gen *g)
 {

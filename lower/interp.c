@@ -110,11 +110,25 @@ value raise_msg(interp *it, const char *cls, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    char small[1024];
+    va_list again;
+    va_copy(again, ap);
+    char small[256], *text = small;
     int n = vsnprintf(small, sizeof small, fmt, ap);
     va_end(ap);
-    (void)n;
-    return raise_obj(it, exc_new(it, exc_class(it, cls), v_cstr(it, small)));
+    if (n >= (int)sizeof small) {
+        text = NEW_N(it->mem, char, (size_t)n + 1);
+        vsnprintf(text, (size_t)n + 1, fmt, again);
+    }
+    va_end(again);
+    return raise_obj(it, exc_new(it, exc_class(it, cls), v_cstr(it, n < 0 ? "" : text)));
+}
+
+void exc_set_context(interp *it, value e, value context)
+{
+    if (e.tag == V_OBJ && context.tag == V_OBJ && e.u.p != context.u.p &&
+        attrs_get(&e.u.obj->attrs, N(__context__)).tag == V_UNDEF) {
+        attrs_set(it, &e.u.obj->attrs, N(__context__), context);
+    }
 }
 
 value interp_raise(interp *it, diag *d)

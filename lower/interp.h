@@ -114,6 +114,7 @@ struct interp {
     vlist *warned;       // one-time warnings already given
     const struct open_repr *open_repr;  // containers being printed
     fiber_pool fibers;   // stacks of generators
+    uint32_t nans;       // made by float("nan")
     value native_self;   // receiver of the native method being called: read it first
 };
 
@@ -142,7 +143,7 @@ struct interp {
     X(address) X(pattern) X(scalar_offset) X(vector_offset) X(indirect_dim) X(dim) X(dims)       \
     X(index) X(step) X(fixed_sizes) X(num_elem) X(ImportError) X(ModuleNotFoundError) X(Exception) \
     X(stop) X(real) X(imag) X(unsafe_hash) X(start_dim) X(end_dim) X(src_pattern) X(dst_pattern) \
-    X(engine) X(data) X(group) X(encoding) X(code) X(metaclass) X(T) X(gi_frame) X(fset) X(storage)
+    X(engine) X(data) X(group) X(encoding) X(code) X(metaclass) X(T) X(gi_frame) X(fset) X(storage) X(__suppress_context__) X(__defaults__) X(__traceback__) X(mro)
 typedef struct name_table {
 #define X(id) sym id;
     INTERP_NAMES(X)
@@ -164,6 +165,8 @@ value raise_obj(interp *it, value exc);  // raise an instance or class
 void interp_report(interp *it);          // the pending exception becomes a diagnostic in it->ds
 bool interp_step(interp *it);            // counts; false: limit reached, exception set
 uint32_t interp_place(interp *it);       // PLACE_SITE for the current instruction
+// Notes that e was raised while another exception was handled or pending.
+void exc_set_context(interp *it, value e, value context);
 void interp_warn_once(interp *it, const char *key, diag *(*make)(diags *, loc, const char *), const char *what);
 bool stack_ok(interp *it);               // false: RecursionError set
 
@@ -197,6 +200,9 @@ bool dict_set(interp *it, vdict *d, value key, value val);
 int dict_del(interp *it, vdict *d, value key);    // 1 deleted, 0 absent, -1 error
 vdict *dict_copy(interp *it, const vdict *d);
 void dict_clear(interp *it, vdict *d);
+// Puts a set of ints in the order that CPython's table gives them. Sets are settled before they are
+// walked.
+void set_settle(interp *it, vdict *d);
 value attrs_get(const attrs *a, sym id);          // V_UNDEF: absent
 void attrs_set(interp *it, attrs *a, sym id, value v);
 bool attrs_del(attrs *a, sym id);
@@ -272,6 +278,9 @@ value call_method(interp *it, value self, sym id, const value *at, uint32_t n); 
 // Calls a special method when the class of an instance has it: V_UNDEF when it has not.
 value call_special(interp *it, value self, sym id, const value *at, uint32_t n);
 value make_function(interp *it, const ast *def);
+const char *qualified_name(interp *it, const unit *u, sym id);  // "f.<locals>.g", "C.m"
+// "'a', 'b', and 'c'" as CPython lists missing arguments.
+const char *name_list(interp *it, const sym *ids, uint32_t n);
 // Binds native arguments to names; "a b? c?" style: n required, then optional ones (V_UNDEF when absent).
 bool bind_native(interp *it, const char *fname, const args *a, const char *const *params, uint32_t nparams,
                  uint32_t nrequired, value *out);
@@ -293,7 +302,9 @@ void class_natives(interp *it, vmodule *nki);       // Enum, dataclass, ... into
 vclass *exc_class(interp *it, const char *cls);     // builtin exception class
 value exc_new(interp *it, vclass *c, value message);
 bool obj_repr(interp *it, value v, textbuf *out);   // default and dataclass reprs
-int obj_equal(interp *it, value a, value b);        // -2: not decided by class
+int obj_equal(interp *it, value a, value b);        // without __eq__; -2: not decided by class
+value obj_eq_special(interp *it, value a, value b); // what __eq__ says; V_UNDEF: nothing
+const char *class_qualname(const vclass *c);
 // ---- builtins.c
 void builtins_init(interp *it);
 value type_call(interp *it, vtype t, const args *a);

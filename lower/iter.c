@@ -28,6 +28,9 @@ bool iter_init(interp *it, viter *s, value v)
         return true;
     case V_STR: s->kind = IT_STR; return true;
     case V_DICT: case V_SET:
+        if (v.tag == V_SET) {
+            set_settle(it, v.u.dict);
+        }
         s->kind = IT_DICT;
         s->b = v.u.dict->live;
         return true;
@@ -140,14 +143,15 @@ static int next_subs(interp *it, viter *s, value *out)
         if (r == 0) {
             if (s->strict) {
                 value x;
-                bool longer = i > 0;
+                bool ended = i > 0, longer = ended;
                 for (uint32_t j = i + 1; !longer && j < s->nsubs; j++) {
                     longer = iter_next(it, s->subs[j], &x) == 1;
                     i = longer ? j : i;
                 }
                 if (longer) {
-                    value_error(it, "zip() argument %u is %s than argument %s%u", i + 1,
-                                "shorter", i > 1 ? "s 1-" : " ", i);
+                    // i: the one that ended early, or the one that goes on when the first has ended
+                    value_error(it, "zip() argument %u is %s than argument%s%u", i + 1,
+                                ended ? "shorter" : "longer", i > 1 ? "s 1-" : " ", i);
                     return -1;
                 }
             }

@@ -486,8 +486,16 @@ static value math_call(interp *it, const args *a)
         {"cbrt", cbrt}, {"asinh", asinh}, {"acosh", acosh}, {"atanh", atanh}, {"exp2", exp2}, {"erfc", erfc},
     };
     int64_t which = it->native_self.u.i;
-    args none = {NULL, 0, 0, NULL};
-    (void)none;
+    if (a->n == 2 && strcmp(fns[which].name, "log") == 0) {
+        // log(x, base), its errors those of log(x) and log(base)
+        value x = math_call(it, &(args){a->at, 1, 0, NULL});
+        it->native_self = VINT(which);
+        value b = IS_ERR(x) ? x : math_call(it, &(args){a->at + 1, 1, 0, NULL});
+        return IS_ERR(b) ? b : binary_op(it, OP_DIV, x, b);
+    }
+    if (a->n != 1 || a->nkw) {
+        return type_error(it, "math.%s() takes exactly one argument (%u given)", fns[which].name, a->n + a->nkw);
+    }
     value v = a->n ? type_call(it, T_FLOAT, &(args){a->at, 1, 0, NULL}) : VNONE;
     if (IS_ERR(v)) {
         if (a->at[0].tag != V_STR) {

@@ -1,4 +1,5 @@
 // repr() and str() of values, in CPython's layout.
+#include "lower/chars.h"
 #include "lower/interp.h"
 
 #include <stdio.h>
@@ -12,8 +13,9 @@ static void repr_str(const vstr *s, textbuf *out, bool bytes)
         text_char(out, 'b');
     }
     text_char(out, q);
-    for (uint32_t i = 0; i < s->len; i++) {
-        unsigned char c = (unsigned char)s->p[i];
+    for (const char *p = s->p, *end = p + s->len; p < end;) {
+        const char *from = p;
+        uint32_t c = utf8_next(&p, end, bytes);
         if (c == (unsigned char)q || c == '\\') {
             text_char(out, '\\');
             text_char(out, (char)c);
@@ -23,10 +25,10 @@ static void repr_str(const vstr *s, textbuf *out, bool bytes)
             text_cstr(out, "\\r");
         } else if (c == '\t') {
             text_cstr(out, "\\t");
-        } else if (c < 0x20 || c == 0x7f || (bytes && c >= 0x80)) {
-            text_printf(out, "\\x%02x", c);
+        } else if (c < 0x20 || c == 0x7f || (c >= 0x80 && (bytes || !char_is_printable(c)))) {
+            text_printf(out, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)c);
         } else {
-            text_char(out, (char)c);
+            text_add(out, from, (size_t)(p - from));
         }
     }
     text_char(out, q);
@@ -87,6 +89,9 @@ static bool repr_container(interp *it, value v, textbuf *out)
     }
     if (!stack_ok(it)) {
         return false;
+    }
+    if (v.tag == V_SET) {
+        set_settle(it, v.u.dict);
     }
     open_repr me = {it->open_repr, v.u.p};
     it->open_repr = &me;
@@ -175,8 +180,7 @@ bool repr_into(interp *it, value v, textbuf *out)
         if (v.u.cls->is_enum) {
             text_printf(out, "<enum '%s'>", v.u.cls->id->text);
         } else if (v.u.cls->module && !v.u.cls->is_exception) {
-            const char *m = v.u.cls->module == it->entry ? "__main__" : v.u.cls->module->id->text;
-            text_printf(out, "<class '%s.%s'>", m, v.u.cls->id->text);
+            text_printf(out, "<class '%s.%s'>", v.u.cls->module->id->text, class_qualname(v.u.cls));
         } else {
             text_printf(out, "<class '%s'>", v.u.cls->id->text);
         }

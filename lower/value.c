@@ -94,7 +94,8 @@ vtype type_of(value v)
     case V_SLICE: return T_SLICE;
     case V_ITER: return iter_type(v.u.iter);
     case V_FUNC: return T_FUNCTION;
-    case V_METHOD: case V_NATIVE: case V_BUILTIN_METHOD: return T_METHOD;
+    case V_METHOD: return T_METHOD;
+    case V_NATIVE: case V_BUILTIN_METHOD: return T_BUILTIN;
     case V_CLASS: case V_TYPE: return T_TYPE;
     case V_DESCR:
         return v.u.descr->kind == DESCR_STATIC ? T_STATICMETHOD
@@ -122,7 +123,8 @@ const char *type_name(interp *it, value v)
     }
     switch ((vtag)v.tag) {
     case V_NATIVE: return "builtin_function_or_method";
-    case V_METHOD: case V_BUILTIN_METHOD: return "method";
+    case V_METHOD: return "method";
+    case V_BUILTIN_METHOD: return "builtin_function_or_method";
     case V_ITER: return iter_type_name(v.u.iter);
     case V_OPAQUE: return "unavailable";
     case V_DS: return "ds";
@@ -297,7 +299,20 @@ static value payload(value v)
     return v.tag == V_OBJ && v.u.obj->base.tag != V_UNDEF ? v.u.obj->base : v;
 }
 
+static int equal_without_special(interp *it, value a, value b);
+
 int equal(interp *it, value a, value b)
+{
+    if (a.tag == V_OBJ || b.tag == V_OBJ) {
+        value r = obj_eq_special(it, a, b);
+        if (r.tag != V_UNDEF) {
+            return truth(it, r);
+        }
+    }
+    return equal_without_special(it, a, b);
+}
+
+static int equal_without_special(interp *it, value a, value b)
 {
     if (a.tag == V_OBJ || b.tag == V_OBJ || a.tag == V_CLASS) {
         int e = obj_equal(it, a, b);
@@ -428,13 +443,17 @@ static value compare_objects(interp *it, ast_op op, value a, value b)
 value compare(interp *it, ast_op op, value a, value b)
 {
     if (op == OP_EQ || op == OP_NE) {
-        if (op == OP_NE && a.tag == V_OBJ) {
-            value r = call_special(it, a, N(__ne__), &b, 1);
+        if (a.tag == V_OBJ || b.tag == V_OBJ) {
+            value r = op == OP_NE && a.tag == V_OBJ ? call_special(it, a, N(__ne__), &b, 1) : VUNDEF;
             if (r.tag != V_UNDEF && r.tag != V_NOTIMPLEMENTED) {
                 return r;
             }
+            r = obj_eq_special(it, a, b);
+            if (r.tag != V_UNDEF) {
+                return op == OP_EQ || IS_ERR(r) ? r : unary_op(it, OP_NOT, r);
+            }
         }
-        int e = equal(it, a, b);
+        int e = equal_without_special(it, a, b);
         return e < 0 ? VERR : VBOOL(op == OP_EQ ? e : !e);
     }
     if (is_number(a) && is_number(b)) {

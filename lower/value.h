@@ -110,6 +110,7 @@ typedef struct vdict {
     uint32_t live;
     uint32_t *slot;     // power of two; entry + 1, 0 free; NULL while n <= 8
     uint32_t slots;
+    uint32_t settled;   // a set: entries whose order is CPython's
     value dflt;         // defaultdict's factory, else V_UNDEF
     struct vclass *cls; // a subclass instance's class (OrderedDict ...), or NULL
 } vdict;
@@ -181,6 +182,7 @@ typedef struct vfield {  // of a dataclass, an NKIObject or a named tuple
 
 typedef struct vclass {
     sym id;
+    const char *qual;     // "f.<locals>.C"; NULL: as id
     struct vmodule *module;
     struct vclass **mro;  // this class first
     uint32_t nmro;
@@ -250,7 +252,7 @@ typedef enum vtype {
     T_OBJECT, T_INT, T_FLOAT, T_BOOL, T_STR, T_BYTES, T_LIST, T_TUPLE, T_DICT, T_SET, T_FROZENSET,
     T_RANGE, T_SLICE, T_TYPE, T_FUNCTION, T_NONETYPE, T_TENSOR, T_REGISTER, T_INSTR, T_DTYPE, T_REGION,
     T_MODULE, T_PROPERTY, T_STATICMETHOD, T_CLASSMETHOD, T_SUPER, T_ENUMERATE, T_ZIP, T_MAP, T_FILTER,
-    T_REVERSED, T_ELLIPSIS, T_METHOD, T_GENERATOR, T_COMPLEX,
+    T_REVERSED, T_ELLIPSIS, T_METHOD, T_GENERATOR, T_COMPLEX, T_BUILTIN,
     T_COUNT
 } vtype;
 

@@ -424,7 +424,7 @@ static void output_views(void **state)
 static void rejected(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < 7; kind++) {
+    for (int kind = 0; kind < 8; kind++) {
         prog g;
         setup(&g, 3);
         g.p->registers = 1;
@@ -439,6 +439,7 @@ static void rejected(void **state)
         case 3: bad = y; break;
         case 4: bad = dyn_view(&g, x, DYN_REG, 99, 1); break;
         case 5: bad = 4000000; break;
+        case 6: bad = prog_param(&g, DT_float32, 8, 10, a); break;
         default: g.p->tensors.at[g.p->views.at[x].tensor].addr_bytes = 1 << 20; break;
         }
         EMIT(&g, tensor_copy, ENG_VECTOR, V(x), V(bad), EN(0), NONE);

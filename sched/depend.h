@@ -1,0 +1,42 @@
+#ifndef SCHED_DEPEND_H
+#define SCHED_DEPEND_H
+
+#include "sched/reach.h"
+#include "sched/stream.h"
+
+// Dependences between the items of one level: the whole program, or the body of one loop. An item
+// is an instruction that stands directly in the level, or a whole inner loop: what depends on an
+// instruction of an inner loop waits for the loop's end, and an instruction of an inner loop waits
+// where the loop is entered. Dependences within an inner loop belong to that loop's own level.
+//
+// Positions are ranks: places in the order of issue, counted from 1, so that 0 is "none".
+
+typedef struct issue_order {
+    const uint32_t *instr;  // by rank - 1; a loop's instructions are contiguous
+    const uint32_t *rank;   // by instruction
+} issue_order;
+
+// Called for each item in order. need[s] is the rank of the latest item of stream s that it depends
+// on (for a loop: the rank of its loop_end). carried: of the iteration before, in a second sweep
+// over a loop's body. A loop's own item is reported once for each of its streams, after its body,
+// others once for all of theirs.
+typedef struct depend_sink {
+    void (*item)(void *ctx, uint32_t instr, stream_mask streams, const uint32_t *need,
+                 bool carried);
+    void (*second_sweep)(void *ctx);
+    // NULL, or: each pair within one level and loop, same stream included (for reordering).
+    void (*pair)(void *ctx, uint32_t from, uint32_t to);
+    void *ctx;
+} depend_sink;
+
+typedef struct depend depend;
+
+// Requires: placed tensors. with_states: accumulators, generators and registers too, which matter
+// only where instructions of one stream change places.
+depend *depend_new(arena *mem, program *pr, const stream_plan *sp, issue_order order,
+                   bool with_states);
+// Time: linear in the instructions of the level, inner loops included, times the accesses that
+// share a stretch of memory (few).
+void depend_level(depend *d, uint32_t loop, const depend_sink *sink);
+
+#endif

@@ -1,0 +1,41 @@
+#ifndef SCHED_STREAM_H
+#define SCHED_STREAM_H
+
+#include "lang/program.h"
+
+// Which streams issue each instruction, and the loops around it.
+
+typedef uint16_t stream_mask;  // bit s: stream s
+_Static_assert(STREAM_COUNT <= 16, "stream_mask");
+
+// A register loop; number 0 is the whole program.
+typedef struct loop_node {
+    uint32_t first, last;  // loop_for or loop_while, and its loop_end
+    uint32_t parent;
+    uint32_t depth;
+    stream_mask streams;  // that take part
+} loop_node;
+
+typedef struct stream_plan {
+    VEC(loop_node) loops;
+    uint32_t *loop_of;   // of each instruction; a loop's own instructions belong to its parent
+    stream_mask *mask;   // of each instruction; never 0
+} stream_plan;
+
+// Requires: a verified program. Fills: pr->dmas. Time: linear.
+//
+// Every sequencer and ring has registers of its own. So an instruction that writes a register
+// (register_move, register_load) has a copy in each stream that reads the register, directly or
+// through other registers; a loop in each stream that has an instruction in its body, or needs its
+// counter.
+void stream_plan_make(arena *mem, program *pr, stream_plan *sp);
+
+// Ring and split of one DMA instruction.
+dma_info dma_plan(const ir *p, uint32_t instr);
+
+static inline bool instr_opens_loop(const ir_instr *in)
+{
+    return in->op == ISA_loop_for || in->op == ISA_loop_while;
+}
+
+#endif
