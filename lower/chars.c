@@ -69,6 +69,11 @@ static const range numeric[] = {
 #include "lower/chars.def"
 };
 
+static const range hidden[] = {
+#define HIDDEN(first, last) {first, last},
+#include "lower/chars.def"
+};
+
 static bool in_ranges(const range *t, size_t n, uint32_t c)
 {
     size_t lo = 0, hi = n;
@@ -164,12 +169,5 @@ bool char_is_line_end(uint32_t c)
 
 bool char_is_printable(uint32_t c)
 {
-    static const range hidden[] = {
-        {0x7F, 0xA0},       {0xAD, 0xAD},        {0x600, 0x605},   {0x61C, 0x61C},
-        {0x6DD, 0x6DD},     {0x70F, 0x70F},      {0x1680, 0x1680}, {0x180E, 0x180E},
-        {0x2000, 0x200F},   {0x2028, 0x202F},    {0x205F, 0x206F}, {0x3000, 0x3000},
-        {0xD800, 0xF8FF},   {0xFEFF, 0xFEFF},    {0xFFF0, 0xFFFB}, {0xFFFE, 0xFFFF},
-        {0xE0000, 0xE00FF}, {0xE01F0, 0x10FFFF},
-    };
-    return c >= 0x20 && !in_ranges(hidden, COUNT(hidden), c);
+    return c >= 0x20 && c != 0x7f && !in_ranges(hidden, COUNT(hidden), c);
 }

@@ -924,6 +924,57 @@ bool del_index(interp *it, value obj, value key)
 
 // ---- assignment
 
+static bool unpack_count(interp *it, uint32_t want, uint32_t star, uint32_t n, bool more)
+{
+    if (more) {
+        value_error(it, "too many values to unpack (expected %u)", want);
+    } else if (star == UINT32_MAX) {
+        value_error(it, "not enough values to unpack (expected %u, got %u)", want, n);
+    } else {
+        value_error(it, "not enough values to unpack (expected at least %u, got %u)", want - 1, n);
+    }
+    return false;
+}
+
+// The items of an iterator that `want` targets ask for, and no more. NULL: exception set.
+static value *unpack_iterator(interp *it, value v, uint32_t want, uint32_t star, uint32_t *n)
+{
+    viter s;
+    if (!iter_init(it, &s, v)) {
+        if (class_of(v) == NULL && v.tag != V_OPAQUE && v.tag != V_DYNRANGE) {
+            it->exc = VUNDEF;
+            type_error(it, "cannot unpack non-iterable %s object", type_name(it, v));
+        }
+        return NULL;
+    }
+    value out = v_list(it, NULL, 0), x;
+    vlist *l = out.u.list;
+    vec_reserve(it->mem, l, want + 1);
+    uint32_t before = star == UINT32_MAX ? want : star;
+    int r = 1;
+    while (l->n < before && (r = iter_next(it, &s, &x)) == 1) {
+        list_push(it, l, x);
+    }
+    if (r == 1 && star == UINT32_MAX) {
+        r = iter_next(it, &s, &x);
+        if (r == 1) {
+            unpack_count(it, want, star, l->n, true);
+            return NULL;
+        }
+    } else if (r == 1) {
+        // CPython makes a list of the iterator, and so asks for its __iter__ again.
+        value rest = s.src.tag == V_OBJ ? list_from(it, s.src) : iter_rest(it, &s);
+        if (IS_ERR(rest)) {
+            return NULL;
+        }
+        for (uint32_t i = 0; i < rest.u.list->n; i++) {
+            list_push(it, l, rest.u.list->at[i]);
+        }
+    }
+    *n = l->n;
+    return r < 0 ? NULL : l->at;
+}
+
 static bool unpack(interp *it, const ast *to, value v)
 {
     uint32_t want = to->u.list.n, n, star = UINT32_MAX, k = 0;
@@ -932,33 +983,23 @@ static bool unpack(interp *it, const ast *to, value v)
             star = k;
         }
     }
-    if (v.tag != V_TUPLE && v.tag != V_LIST) {
-        viter probe;
-        if (!iter_init(it, &probe, v)) {
-            if (class_of(v) == NULL && v.tag != V_OPAQUE && v.tag != V_DYNRANGE) {
-                it->exc = VUNDEF;
-                type_error(it, "cannot unpack non-iterable %s object", type_name(it, v));
-            }
+    value small[8], *items = small;
+    if (v.tag == V_TUPLE || v.tag == V_LIST) {
+        const value *at = v.tag == V_TUPLE ? v.u.tuple->at : v.u.list->at;
+        n = v.tag == V_TUPLE ? v.u.tuple->n : v.u.list->n;
+        // A target may change the list being unpacked.
+        items = n <= 8 ? small : NEW_N(it->mem, value, n);
+        if (n) {
+            memcpy(items, at, n * sizeof *items);
+        }
+    } else {
+        items = unpack_iterator(it, v, want, star, &n);
+        if (!items) {
             return false;
         }
     }
-    value *at = items_of(it, v, &n);
-    if (!at) {
-        return false;
-    }
-    // A target may change the list being unpacked.
-    value *items = NEW_N(it->mem, value, n);
-    if (n) {
-        memcpy(items, at, n * sizeof *items);
-    }
     if (star == UINT32_MAX ? n != want : n + 1 < want) {
-        if (n < want) {
-            value_error(it, "not enough values to unpack (expected %s%u, got %u)", star == UINT32_MAX ? "" : "at least ",
-                        star == UINT32_MAX ? want : want - 1, n);
-        } else {
-            value_error(it, "too many values to unpack (expected %u)", want);
-        }
-        return false;
+        return unpack_count(it, want, star, n, n > want);
     }
     uint32_t i = 0;
     k = 0;

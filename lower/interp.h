@@ -143,7 +143,7 @@ struct interp {
     X(address) X(pattern) X(scalar_offset) X(vector_offset) X(indirect_dim) X(dim) X(dims)       \
     X(index) X(step) X(fixed_sizes) X(num_elem) X(ImportError) X(ModuleNotFoundError) X(Exception) \
     X(stop) X(real) X(imag) X(unsafe_hash) X(start_dim) X(end_dim) X(src_pattern) X(dst_pattern) \
-    X(engine) X(data) X(group) X(encoding) X(code) X(metaclass) X(T) X(gi_frame) X(fset) X(storage) X(__suppress_context__) X(__defaults__) X(__traceback__) X(mro)
+    X(engine) X(data) X(group) X(encoding) X(code) X(metaclass) X(T) X(gi_frame) X(fset) X(storage) X(__suppress_context__) X(__defaults__) X(__traceback__) X(mro) X(_field_defaults)
 typedef struct name_table {
 #define X(id) sym id;
     INTERP_NAMES(X)
@@ -225,6 +225,7 @@ bool iter_init(interp *it, viter *s, value v);   // false: not iterable (excepti
 int iter_next(interp *it, viter *s, value *out);
 value iter_new(interp *it, value v);             // a V_ITER over v
 value list_from(interp *it, value v);            // a new list of v's items; V_ERROR
+value iter_rest(interp *it, viter *s);           // a list of what is left
 // Unpacks v's items; NULL on error. *n: number.
 value *items_of(interp *it, value v, uint32_t *n);
 value iter_enumerate(interp *it, value v, int64_t start);

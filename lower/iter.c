@@ -411,14 +411,16 @@ value list_from(interp *it, value v)
         return v_list(it, v.u.list->at, v.u.list->n);
     }
     viter s;
-    if (!iter_init(it, &s, v)) {
-        return VERR;
-    }
+    return iter_init(it, &s, v) ? iter_rest(it, &s) : VERR;
+}
+
+value iter_rest(interp *it, viter *s)
+{
     value l = v_list(it, NULL, 0), x;
     int r;
-    while ((r = iter_next(it, &s, &x)) == 1) {
+    while ((r = iter_next(it, s, &x)) == 1) {
         list_push(it, l.u.list, x);
-        if ((l.u.list->n & 1023) == 0 && !interp_step(it)) {
+        if ((l.u.list->n & 15) == 0 && !interp_step(it)) {
             return VERR;
         }
     }

@@ -225,6 +225,108 @@ static binder *find_binder(const vmodule *m, sym id)
     return NULL;
 }
 
+// ---- names read when a statement runs (not by the functions that it makes)
+
+static bool reads_stmts(const ast *n, sym id);
+
+static bool reads(const ast *e, sym id)
+{
+    for (; e; e = e->next) {
+        bool r = false;
+        switch ((ast_kind)e->kind) {
+        case AST_NAME: r = e->u.id == id; break;
+        case AST_FSTRING: case AST_TUPLE: case AST_LIST: case AST_SET: case AST_DICT: r = reads(e->u.list.first, id); break;
+        case AST_FORMAT: r = reads(e->u.format.value, id) || reads(e->u.format.spec, id); break;
+        case AST_PAIR: case AST_UNARY: case AST_BINARY: case AST_BOOLOP: case AST_COMPARE: case AST_CMP:
+        case AST_STARRED: case AST_WALRUS:
+            r = reads(e->u.bin.l, id) || reads(e->u.bin.r, id);
+            break;
+        case AST_CALL: r = reads(e->u.call.fn, id) || reads(e->u.call.args, id); break;
+        case AST_ARG: case AST_ATTR: r = reads(e->u.named.value, id); break;
+        case AST_INDEX: r = reads(e->u.index.value, id) || reads(e->u.index.key, id); break;
+        case AST_SLICE: case AST_TERNARY:
+            r = reads(e->u.three.a, id) || reads(e->u.three.b, id) || reads(e->u.three.c, id);
+            break;
+        case AST_LISTCOMP: case AST_SETCOMP: case AST_DICTCOMP: case AST_GENEXP:
+            r = reads(e->u.comp.elt, id) || reads(e->u.comp.value, id);
+            for (const ast *c = e->u.comp.clauses; c && !r; c = c->next) {
+                r = reads(c->u.clause.iter, id) || reads(c->u.clause.conds, id);
+            }
+            break;
+        default: break;
+        }
+        if (r) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool reads_def(const ast *s, sym id)
+{
+    if (reads(s->u.def.decorators, id)) {
+        return true;
+    }
+    if (s->kind == AST_CLASS) {
+        return reads(s->u.def.params, id) || reads_stmts(s->u.def.body, id);
+    }
+    for (const ast *p = s->u.def.params; p; p = p->next) {
+        if (reads(p->u.param.dflt, id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool reads_stmt(const ast *s, sym id)
+{
+    switch ((ast_kind)s->kind) {
+    case AST_EXPR: case AST_ASSERT: case AST_RAISE: case AST_AUGASSIGN:
+        return reads(s->u.bin.l, id) || reads(s->u.bin.r, id);
+    case AST_ASSIGN: case AST_ANNASSIGN: return reads(s->u.assign.targets, id) || reads(s->u.assign.value, id);
+    case AST_DEL: return reads(s->u.list.first, id);
+    case AST_IF: case AST_WHILE: case AST_FOR:
+        return reads(s->u.flow.cond, id) || reads_stmts(s->u.flow.body, id) || reads_stmts(s->u.flow.orelse, id);
+    case AST_TRY:
+        for (const ast *h = s->u.try_.handlers; h; h = h->next) {
+            if (reads_stmts(h->u.handler.body, id)) {
+                return true;
+            }
+        }
+        return reads_stmts(s->u.try_.body, id) || reads_stmts(s->u.try_.orelse, id) || reads_stmts(s->u.try_.final, id);
+    case AST_WITH:
+        for (const ast *w = s->u.with.items; w; w = w->next) {
+            if (reads(w->u.withitem.value, id)) {
+                return true;
+            }
+        }
+        return reads_stmts(s->u.with.body, id);
+    case AST_DEF: case AST_CLASS: return reads_def(s, id);
+    default: return false;
+    }
+}
+
+static bool reads_stmts(const ast *n, sym id)
+{
+    for (; n; n = n->next) {
+        if (reads_stmt(n, id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Statements from..to that use the name's value before statement `to` changes it.
+static bool run_readers(interp *it, vmodule *m, sym id, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        if (m->stmts[i].state == 0 && reads_stmt(m->stmts[i].node, id) && !run_stmt(it, m, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 value module_attr(interp *it, vmodule *m, sym id, uint32_t limit)
 {
     if (!m->binders) {
@@ -246,6 +348,10 @@ value module_attr(interp *it, vmodule *m, sym id, uint32_t limit)
             all = false;
             break;
         }
+        if (i && m->stmts[s].state == 0 && !run_readers(it, m, id, b->stmts.at[i - 1] + 1, s)) {
+            return VERR;
+        }
+        b = find_binder(m, id);
         if (!run_stmt(it, m, s)) {
             return VERR;
         }

@@ -1086,6 +1086,13 @@ static value m_ap(interp *it, const args *a)
         }
         n->fixed_rows = vec;
     }
+    int64_t own = from; // elements of one partition as the shape of the view counts them
+    for (uint32_t i = 1; i < t->ndim; i++) {
+        own = own * t->shape[i];
+    }
+    if (on_chip(t) && n->strides[0] * to == own) {
+        n->strides[0] = n->row; // consecutive partitions, written for a tensor of the view's shape
+    }
     if (on_chip(t) && n->shape[0] > 1 && n->strides[0] != n->row) {
         return raise_msg(it, "NkiValidationError",
                          "ap: the partition step is %lld; on chip it must be %lld, the elements of one partition",

@@ -14,7 +14,7 @@ typedef struct past {
     uint32_t rank;   // to wait for
     uint32_t instr;
     uint32_t home;   // the loop it stands in
-    uint32_t item;   // instruction that stands for it in the level
+    uint32_t child;  // inner loop that stands for it in the level, else 0
     uint32_t refs;   // stretches that list it
     uint32_t stamp;
     stream_mask streams;
@@ -52,7 +52,7 @@ struct depend {
     const depend_sink *sink;
     uint32_t level;
     bool carried;
-    uint32_t child;  // the inner loop being passed: its first instruction + 1, else 0
+    uint32_t child;  // the inner loop being passed, else 0
     uint32_t need[STREAM_COUNT];
     uint32_t (*child_need)[STREAM_COUNT];  // of each stream of the inner loop
 };
@@ -242,9 +242,8 @@ depend *depend_new(arena *mem, program *pr, const stream_plan *sp, issue_order o
 
 // ---- one access against those before it
 
-static void require(depend *d, uint32_t from, stream_mask streams, uint32_t rank)
+static void require(depend *d, stream_mask streams, uint32_t rank)
 {
-    (void)from;
     for (uint32_t s = 0; s < STREAM_COUNT; s++) {
         if ((streams >> s & 1) && d->need[s] < rank) {
             d->need[s] = rank;
@@ -270,7 +269,7 @@ static void compare(depend *d, uint32_t i, const reach *r, bool write, past *q)
         }
         return;
     }
-    bool inside = !d->carried && (q->instr == i || (d->child && q->item == d->child - 1));
+    bool inside = !d->carried && (q->instr == i || (d->child && q->child == d->child));
     bool met = inside;
     if (!inside && apart(d, q, d->sp->mask[i])) {
         bool unsure;
@@ -281,7 +280,7 @@ static void compare(depend *d, uint32_t i, const reach *r, bool write, past *q)
             d->pr->pairs_exact++;
         }
         if (met) {
-            require(d, q->instr, q->streams, q->rank);
+            require(d, q->streams, q->rank);
             if (d->sink->pair && home == q->home) {
                 d->sink->pair(d->sink->ctx, q->instr, i);
             }
@@ -345,18 +344,138 @@ static void touch_past(depend *d, uint32_t i, const reach *r, bool write)
         return;
     }
     uint32_t id = new_past(d);
-    uint32_t item = d->child ? d->child - 1 : i;
-    uint32_t end = d->child ? d->sp->loops.at[d->sp->loop_of[item] ? 0 : 0].last : i;
-    (void)end;
+    uint32_t last = d->child ? d->sp->loops.at[d->child].last : i;
     d->pasts.at[id] = (past){.r = *r,
+                             .rank = d->order.rank[last],
                              .instr = i,
                              .home = d->sp->loop_of[i],
-                             .item = item,
+                             .child = d->child,
                              .refs = hi - lo + 1,
                              .stamp = d->stamp,
                              .streams = d->sp->mask[i],
                              .write = write};
     for (uint32_t k = lo; k <= hi; k++) {
         vec_push(d->mem, &d->stretches.at[k].list, id);
+    }
+}
+
+// ---- a level
+
+// The child of the level at hand around loop `in`; 0 when `in` is the level itself or outside it.
+static uint32_t child_around(const depend *d, uint32_t in)
+{
+    const loop_node *l = d->sp->loops.at;
+    while (in && in != d->level && l[in].parent != d->level) {
+        in = l[in].parent;
+    }
+    return in == d->level ? 0 : in;
+}
+
+static bool in_level(const depend *d, uint32_t in)
+{
+    const loop_node *l = d->sp->loops.at;
+    while (in != d->level && l[in].depth > l[d->level].depth) {
+        in = l[in].parent;
+    }
+    return in == d->level;
+}
+
+// Dependences that the kernel states.
+static void require_stated(depend *d, uint32_t i)
+{
+    const ir *p = d->p;
+    for (uint32_t k = p->instrs.at[i].deps; k && p->deps.at[k] != IR_DEPS_END; k++) {
+        uint32_t from = p->deps.at[k];
+        const ir_instr *in = &p->instrs.at[from];
+        uint32_t home = d->sp->loop_of[from];
+        if (!in_level(d, home)) {
+            continue;
+        }
+        // A loop's own instructions stand for the loop.
+        uint32_t child = child_around(d, home), last = from;
+        if (child && child == d->child) {
+            continue;
+        }
+        if (!child && instr_opens_loop(in)) {
+            last = d->sp->loops.at[loop_at(d->sp, from)].last;
+            if (i <= last) {
+                continue;
+            }
+        } else if (child) {
+            last = d->sp->loops.at[child].last;
+        }
+        require(d, d->sp->mask[from], d->order.rank[last]);
+        if (d->sink->pair && home == d->sp->loop_of[i]) {
+            d->sink->pair(d->sink->ctx, from, i);
+        }
+    }
+}
+
+static void report(depend *d, uint32_t i)
+{
+    stream_mask m = d->sp->mask[i];
+    if (!d->child) {
+        d->sink->item(d->sink->ctx, i, m, d->need, d->carried);
+        return;
+    }
+    for (uint32_t s = 0; s < STREAM_COUNT; s++) {
+        for (uint32_t f = 0; (m >> s & 1) && f < STREAM_COUNT; f++) {
+            if (d->child_need[s][f] < d->need[f]) {
+                d->child_need[s][f] = d->need[f];
+            }
+        }
+    }
+}
+
+static void end_child(depend *d)
+{
+    const loop_node *l = &d->sp->loops.at[d->child];
+    d->child = 0;
+    for (uint32_t s = 0; s < STREAM_COUNT; s++) {
+        if (l->streams >> s & 1) {
+            d->sink->item(d->sink->ctx, l->first, (stream_mask)(1u << s), d->child_need[s],
+                          d->carried);
+        }
+    }
+}
+
+static void sweep(depend *d, uint32_t lo, uint32_t hi)
+{
+    for (uint32_t r = lo; r < hi; r++) {
+        uint32_t i = d->order.instr[r];
+        const ir_instr *in = &d->p->instrs.at[i];
+        if (!d->child && instr_opens_loop(in)) {
+            d->child = loop_at(d->sp, i);
+            memset(d->child_need, 0, STREAM_COUNT * sizeof *d->child_need);
+        }
+        memset(d->need, 0, sizeof d->need);
+        touch_all(d, i, touch_past);
+        if (!d->carried) {
+            require_stated(d, i);
+        }
+        if (d->child && d->sp->loops.at[d->child].last == i) {
+            end_child(d);
+        } else {
+            report(d, i);
+        }
+    }
+}
+
+void depend_level(depend *d, uint32_t loop, const depend_sink *sink)
+{
+    const loop_node *l = &d->sp->loops.at[loop];
+    uint32_t lo = loop ? d->order.rank[l->first] : 0;
+    uint32_t hi = loop ? d->order.rank[l->last] - 1 : d->p->instrs.n;
+    d->sink = sink;
+    d->level = loop;
+    d->child = 0;
+    d->carried = false;
+    d->epoch++;
+    d->pasts.n = d->spare.n = 0;
+    sweep(d, lo, hi);
+    if (loop) {
+        d->carried = true;
+        sink->second_sweep(sink->ctx);
+        sweep(d, lo, hi);
     }
 }

@@ -47,6 +47,20 @@ static void find_loops(planner *pl)
     }
 }
 
+uint32_t loop_at(const stream_plan *sp, uint32_t first)
+{
+    uint32_t lo = 1, hi = sp->loops.n;  // loops are numbered in program order
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (sp->loops.at[mid].first <= first) {
+            lo = mid;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
 static void grow(planner *pl, uint32_t i, stream_mask m)
 {
     if ((m & ~pl->sp->mask[i]) != 0) {

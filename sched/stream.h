@@ -30,6 +30,9 @@ typedef struct stream_plan {
 // counter.
 void stream_plan_make(arena *mem, program *pr, stream_plan *sp);
 
+// The loop that instruction `first` opens.
+uint32_t loop_at(const stream_plan *sp, uint32_t first);
+
 // Ring and split of one DMA instruction.
 dma_info dma_plan(const ir *p, uint32_t instr);
 
