@@ -32,6 +32,10 @@ typedef struct cli_opts {
     named_text *expect;
     size_t expect_count;
     const char *dump, *stop_after, *out_dir, *out_file;
+    const char *json_file, *csv_file, *perfetto_file, *against;  // nki profile
+    named_text *trips, *machine;
+    size_t trip_count, machine_count;
+    bool instructions;
     nki_diag_format diag_format;
     int color;  // 0 or 1, after --color and the terminal were looked at
     bool quiet, verbose, help, parse_only, run_checks, times, print, raw;
@@ -46,7 +50,7 @@ typedef struct command {
 } command;
 
 extern const command command_check, command_run, command_compile, command_diff, command_isa,
-    command_explain;
+    command_explain, command_profile;
 
 // Says what is wrong with the command line on standard error; returns EXIT_USAGE.
 int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const command *const commands[] = {&command_check, &command_run, &command_compile,
-                                          &command_diff,  &command_isa, &command_explain};
+                                          &command_diff,  &command_isa, &command_explain,
+                                          &command_profile};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 static void help(FILE *to)

@@ -195,20 +195,26 @@ static int add_env(char *text, cli_opts *o)
     return EXIT_DONE;
 }
 
-static int add_expect(char *text, cli_opts *o)
+static int add_named(const char *option, char *text, const char *want, named_text **list,
+                     size_t *count)
 {
-    void *p = o->expect;
+    void *p = *list;
     named_text e;
-    int st = pair("--expect", text, "NAME=FILE.npy", &e.name, &e.value);
+    int st = pair(option, text, want, &e.name, &e.value);
     if (st != EXIT_DONE) {
         return st;
     }
-    if (!grow(&p, o->expect_count, sizeof *o->expect)) {
+    if (!grow(&p, *count, sizeof **list)) {
         return no_memory();
     }
-    o->expect = p;
-    o->expect[o->expect_count++] = e;
+    *list = p;
+    (*list)[(*count)++] = e;
     return EXIT_DONE;
+}
+
+static int add_expect(char *text, cli_opts *o)
+{
+    return add_named("--expect", text, "NAME=FILE.npy", &o->expect, &o->expect_count);
 }
 
 typedef enum option_id {
@@ -239,6 +245,13 @@ typedef enum option_id {
     OPT_OUTPUT,
     OPT_MEMORY_LIMIT,
     OPT_STEP_LIMIT,
+    OPT_JSON,
+    OPT_CSV,
+    OPT_PERFETTO,
+    OPT_AGAINST,
+    OPT_INSTRUCTIONS,
+    OPT_TRIP,
+    OPT_MACHINE,
     OPT_COUNT
 } option_id;
 
@@ -273,6 +286,13 @@ static const struct {
     [OPT_OUTPUT] = {"-o", true},
     [OPT_MEMORY_LIMIT] = {"--memory-limit", true},
     [OPT_STEP_LIMIT] = {"--step-limit", true},
+    [OPT_JSON] = {"--json", true},
+    [OPT_CSV] = {"--csv", true},
+    [OPT_PERFETTO] = {"--perfetto", true},
+    [OPT_AGAINST] = {"--against", true},
+    [OPT_INSTRUCTIONS] = {"--instructions", false},
+    [OPT_TRIP] = {"--trip", true},
+    [OPT_MACHINE] = {"--machine", true},
 };
 
 static int apply(option_id id, char *v, cli_opts *o)
@@ -306,6 +326,13 @@ static int apply(option_id id, char *v, cli_opts *o)
     case OPT_OUTPUT: o->out_file = v; return EXIT_DONE;
     case OPT_MEMORY_LIMIT: return size_of(name, v, &o->memory_limit_bytes);
     case OPT_STEP_LIMIT: return number(name, v, 1, UINT64_MAX, &o->step_limit);
+    case OPT_JSON: o->json_file = v; return EXIT_DONE;
+    case OPT_CSV: o->csv_file = v; return EXIT_DONE;
+    case OPT_PERFETTO: o->perfetto_file = v; return EXIT_DONE;
+    case OPT_AGAINST: o->against = v; return EXIT_DONE;
+    case OPT_INSTRUCTIONS: o->instructions = true; return EXIT_DONE;
+    case OPT_TRIP: return add_named(name, v, "NAME=COUNT", &o->trips, &o->trip_count);
+    case OPT_MACHINE: return add_named(name, v, "NAME=NUMBER", &o->machine, &o->machine_count);
     case OPT_COUNT: break;
     }
     return EXIT_USAGE;

@@ -44,6 +44,12 @@ const bind_fn bind_table[ISA_COUNT] = {
     ROW(rng),
     ROW(rand2),
     ROW(set_rng_seed),
+    ROW(rand_set_state),
+    ROW(rand_get_state),
+    ROW(quantize_mx),
+    ROW(nc_matmul_mx),
+    ROW(core_barrier),
+    ROW(sendrecv),
     ROW(dma_copy),
     ROW(dma_transpose),
     ROW(dma_compute),
@@ -221,6 +227,9 @@ static bool operand_of(binder *b, uint32_t view, opnd *o)
         }
         o->base = BASE_PARAM0 + t->param;
         o->offset = off;
+    } else if (t->shared) {
+        o->base = BASE_PARAM0 + p->params.n + b->shared_of[v->tensor];
+        o->offset = off;
     } else {
         if (t->addr_bytes == ADDR_AUTO || t->addr_bytes > b->pr->hbm_bytes ||
             t->size_bytes > b->pr->hbm_bytes - t->addr_bytes) {
@@ -336,7 +345,7 @@ static region region_of(const binder *b, const opnd *o)
     const ir_view *v = &p->views.at[o->view];
     const ir_tensor *t = &p->tensors.at[v->tensor];
     bool chip = buffer_on_chip((buffer_kind)t->buffer);
-    bool arg = t->role == ROLE_ARG && !chip;
+    bool arg = !chip && (t->role == ROLE_ARG || t->shared);
     int64_t start = arg ? 0 : (int64_t)t->addr_bytes;
     if (o->dyn) {  // anywhere in the tensor
         return (region){o->base, start, start + (int64_t)t->size_bytes, chip ? t->addr_part : 0,
@@ -473,10 +482,26 @@ static bool bind_consts(binder *b)
     return true;
 }
 
+// Numbers the tensors that the programs of a launch share.
+static void bind_shared(binder *b)
+{
+    device_program *dp = b->dp;
+    uint32_t n = b->p->tensors.n;
+    dp->shared = NEW_N(&dp->mem, uint32_t, n + 1);
+    b->shared_of = NEW_N(&dp->mem, uint32_t, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        if (b->p->tensors.at[i].shared) {
+            b->shared_of[i] = dp->nshared;
+            dp->shared[dp->nshared++] = i;
+        }
+    }
+}
+
 static bool bind_program(binder *b)
 {
     device_program *dp = b->dp;
     uint32_t n = b->p->instrs.n;
+    bind_shared(b);
     dp->code = NEW_N(&dp->mem, bound, n + 1);
     b->layouts = NEW_N(&dp->mem, const layout *, (size_t)b->p->aps.n * 6);
     for (uint32_t i = 0; i < n; i++) {

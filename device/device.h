@@ -35,6 +35,15 @@ typedef struct device_run_opts {
 nki_status device_run(device_core *core, const device_program *dp, void *const *params,
                       void *const *outputs, const device_run_opts *opts, diags *ds);
 
+// The n programs of a launch (1 or 2, in rank order), each on a core of its own. They share the
+// parameters and the HBM tensors with a shared index. Each runs to its next synchronisation point in
+// rank order; what they wait for then happens at once. Cores that would wait for ever are a
+// diagnostic (sync_mismatch, sendrecv_mismatch). outputs are those of program 0. NKI_ERR_ARG: the
+// programs are not those of one launch.
+nki_status device_launch(device_core *const *cores, const device_program *const *programs,
+                         uint32_t n, void *const *params, void *const *outputs,
+                         const device_run_opts *opts, diags *ds);
+
 // Conversion of n elements between dtypes with the machine's rules (round to nearest even, integers
 // saturate, NaN to 0); strides in bytes. Used for host-side conversion too.
 void device_convert(void *dst, dtype dd, ptrdiff_t dst_stride_bytes, const void *src, dtype sd,

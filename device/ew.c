@@ -395,15 +395,13 @@ static bool bind_fold(binder *b, ew *e, op_id op, int res, int cmd, uint8_t acc)
         return bind_fail(b, "this operator cannot fold");
     }
     e->has_fold = cmd == ISAE_reduce_cmd_reduce || cmd == ISAE_reduce_cmd_reset_reduce ||
-                  cmd == ISAE_reduce_cmd_load_reduce;
+                  cmd == ISAE_reduce_cmd_load_reduce ||
+                  cmd == ISAE_reduce_cmd_reset;  // reaches fold_finish; partial results are dropped
     e->fold = (uint8_t)op;
     e->cmd = (uint8_t)cmd;
     e->acc = acc;
     if (cmd == ISAE_reduce_cmd_load_reduce && e->init < 0) {
         return bind_fail(b, "load_reduce needs an initial value");
-    }
-    if (cmd == ISAE_reduce_cmd_reset && res < 0) {
-        e->has_fold = true;  // reaches fold_finish; the partial results are dropped
     }
     if (res < 0 || !bind_has(b, (uint32_t)res)) {
         return true;

@@ -93,6 +93,8 @@ struct device_program {
         uint64_t at, data, size;
     } * consts;
     uint32_t nconsts;
+    uint32_t *shared;  // tensors in HBM that all programs of the launch see; their bases follow
+    uint32_t nshared;  // those of the parameters
 };
 
 typedef struct loop_state {
@@ -103,7 +105,8 @@ typedef struct loop_state {
 // Generators of one lane.
 typedef struct rng_lane {
     uint32_t lfsr;
-    uint32_t xw[2][6];  // XORWOW of the Vector (0) and the GpSimd engine (1): x y z w v d
+    uint32_t vector[24];  // four XORWOW: x y z w v d; element i of an instruction: of i mod 4
+    uint32_t gpsimd[6];
 } rng_lane;
 
 struct device_core {
@@ -111,14 +114,15 @@ struct device_core {
     char *sbuf, *psum;
     int64_t sbuf_stride, psum_stride;  // bytes from a partition to the next
     size_t sbuf_map, psum_map;
-    char *hbm;
-    size_t hbm_cap;
+    char *hbm, *shared;
+    size_t hbm_cap, shared_cap;
     char *stage;
     size_t stage_cap;
     char *slot[4];  // scratch of the instruction that runs
     size_t slot_cap[4];
     float acc[2][PARTS];  // accumulator registers: Vector, Scalar
     rng_lane rng[PARTS];
+    uint32_t rank;      // in the launch
     uint32_t rng_seed;  // of this run
     bool rng_ready;     // rng holds the states
     int32_t *regs;
@@ -134,6 +138,18 @@ struct device_core {
 };
 enum { ACC_VECTOR, ACC_SCALAR };
 
+// What a core waits for the other with (cores.c).
+typedef struct sync_point {
+    const bound *b;
+    bool barrier;
+    int64_t send_to, recv_from;  // ranks
+    int64_t pipe;
+    const char *sent;  // the source, packed
+    tile dst;
+} sync_point;
+
+enum { EXEC_WAITS = -1 };  // exec.status: at exec.sync, to be resumed
+
 struct exec {
     device_core *core;
     const device_program *dp;
@@ -143,7 +159,8 @@ struct exec {
     const device_run_opts *opts;
     diags *ds;
     uint32_t ip;
-    nki_status status;  // not OK: the run ends
+    int status;  // nki_status or EXEC_WAITS; not NKI_OK: run_code returns
+    sync_point sync;
 };
 
 // ---- binding (bind.c)
@@ -159,6 +176,7 @@ typedef struct binder {
     bool is_out[MAX_OPNDS];
     uint32_t n;
     const char *err;
+    uint32_t *shared_of;     // by tensor: its number in device_program.shared
     const layout **layouts;  // by ap and log2 of the item size, made when first met
     opnd *index;
     uint32_t nindex, index_cap;
@@ -218,6 +236,12 @@ bool bind_dropout(binder *b);
 bool bind_rng(binder *b);
 bool bind_rand2(binder *b);
 bool bind_set_rng_seed(binder *b);
+bool bind_rand_set_state(binder *b);
+bool bind_rand_get_state(binder *b);
+bool bind_quantize_mx(binder *b);
+bool bind_nc_matmul_mx(binder *b);
+bool bind_core_barrier(binder *b);
+bool bind_sendrecv(binder *b);
 bool bind_dma_copy(binder *b);
 bool bind_dma_transpose(binder *b);
 bool bind_dma_compute(binder *b);
@@ -234,6 +258,11 @@ bool bind_device_print(binder *b);
 // ---- running (run.c, stage.c)
 
 void run_staged(exec *x, const bound *b, const tile *t);
+// Prepares a core for a program; shared[k]: memory of the launch's tensor k + 1. false: out of memory.
+bool exec_begin(exec *x, void *const *params, char *const *shared);
+// Runs from x->ip until the end, an error or a synchronisation point.
+void run_code(exec *x);
+void copy_outputs(exec *x, void *const *outputs);
 static inline int64_t regnum_get(const exec *x, regnum r)
 {
     return r.is_reg ? x->regs[r.v] : r.v;
@@ -251,10 +280,17 @@ bool exec_dyn_value(exec *x, const bound *b, const opnd *o, int64_t *v);
 void exec_oob(exec *x, const bound *b, const opnd *o, const char *what, int64_t found, int64_t lo,
               int64_t hi);
 
+// Replaces, or adds to, elements [e0, e0 + n) of every row of d (matmul.c).
+void matmul_store(exec *x, bool accumulate, const tile *d, uint64_t e0, size_t n, rows c);
+
 // Bytes from a partition to the next.
 int64_t core_sbuf_stride(const target *t);
 int64_t core_psum_stride(const target *t);
 bool core_reserve_hbm(device_core *c, size_t size);
+// The launch's shared memory: at least size bytes, kept by the core of rank 0. NULL: out of memory.
+char *core_reserve_shared(device_core *c, size_t size);
+// The bits of an uninitialised element; as many low bytes as the dtype has.
+uint32_t uninit_bits(dtype d);
 void rng_seed_all(device_core *c, uint32_t seed);
 
 // ---- moving elements (move.c)

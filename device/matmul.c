@@ -38,14 +38,13 @@ static crows as_rows(exec *x, const tile *t, int slot, uint64_t n, uint32_t plan
     return (crows){buf, (ptrdiff_t)(stride * sizeof *buf)};
 }
 
-// Adds to or replaces rows of dst.
-static void put(exec *x, const matmul_args *a, const tile *d, uint64_t e0, size_t n, rows c)
+void matmul_store(exec *x, bool accumulate, const tile *d, uint64_t e0, size_t n, rows c)
 {
     for (uint32_t r = 0; r < d->l->parts; r++) {
         for (size_t i = 0; i < n; i += CHUNK) {
             size_t m = n - i < CHUNK ? n - i : CHUNK;
             float *v = (float *)((void *)((char *)c.p + (ptrdiff_t)r * c.stride + i * 4));
-            if (a->accumulate) {
+            if (accumulate) {
                 crows old = load_rows(x, d, r, 1, e0 + i, m, x->core->buf[0]);
                 x->k->add_ftz((rows){v, 0}, old, (crows){v, 0}, 1, m);
             }
@@ -77,7 +76,7 @@ static void run_matmul(exec *x, const bound *b, const tile *t)
             rows to = {d->p + e0 * 4, d->ps};
             x->k->add_ftz(to, (crows){to.p, to.stride}, (crows){c.p, c.stride}, a->m, n);
         } else if (!direct) {
-            put(x, a, d, e0, n, c);
+            matmul_store(x, a->accumulate, d, e0, n, c);
         }
     }
 }

@@ -71,6 +71,9 @@ void device_core_release(device_core *c)
     if (c->hbm) {
         munmap(c->hbm, c->hbm_cap);
     }
+    if (c->shared) {
+        munmap(c->shared, c->shared_cap);
+    }
     free(c->stage);
     free(c->regs);
     free(c->loops);
@@ -78,18 +81,28 @@ void device_core_release(device_core *c)
     free(c);
 }
 
-bool core_reserve_hbm(device_core *c, size_t size)
+static bool reserve(char **at, size_t *cap, size_t size)
 {
-    if (size <= c->hbm_cap) {
+    if (size <= *cap) {
         return true;
     }
-    if (c->hbm) {
-        munmap(c->hbm, c->hbm_cap);
+    if (*at) {
+        munmap(*at, *cap);
     }
     size = (size + 4095) & ~(size_t)4095;
-    c->hbm = map_pages(size);
-    c->hbm_cap = c->hbm ? size : 0;
-    return c->hbm != NULL;
+    *at = map_pages(size);
+    *cap = *at ? size : 0;
+    return *at != NULL;
+}
+
+bool core_reserve_hbm(device_core *c, size_t size)
+{
+    return reserve(&c->hbm, &c->hbm_cap, size);
+}
+
+char *core_reserve_shared(device_core *c, size_t size)
+{
+    return reserve(&c->shared, &c->shared_cap, size ? size : 1) ? c->shared : NULL;
 }
 
 void *exec_slot(exec *x, int slot, size_t size)

@@ -259,21 +259,25 @@ bool bind_memset(binder *b)
     return bind_done(b, run_fill, a, true);
 }
 
+uint32_t uninit_bits(dtype d)
+{
+    float nan = NAN;
+    uint32_t bits = 4;
+    switch (dtype_class_of(d)) {
+    case DTC_F:
+    case DTC_E: device_convert(&bits, d, 4, &nan, DT_float32, 4, 1); return bits;
+    case DTC_X: return 0x7f7f7f7fu;
+    default: return bits;
+    }
+}
+
 bool bind_fill_uninit(binder *b)
 {
     fill_args *a = NEW(&b->dp->mem, fill_args);
-    float nan = NAN;
-    uint32_t four = 4;
     if (bind_operand(b, 0, true) < 0 || !b->o[0].l) {
         return b->err ? false : bind_fail(b, "a tensor is missing");
     }
-    dtype dt = (dtype)b->o[0].dtype;
-    switch (dtype_class_of(dt)) {
-    case DTC_F:
-    case DTC_E: device_convert(&a->bits, dt, 4, &nan, DT_float32, 4, 1); break;
-    case DTC_X: a->bits = 0x7f7f7f7fu; break;
-    default: a->bits = four; break;
-    }
+    a->bits = uninit_bits((dtype)b->o[0].dtype);
     return bind_done(b, run_fill, a, true);
 }
 

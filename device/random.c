@@ -1,8 +1,10 @@
 #include "device/internal.h"
 
 // Random generators. A lane of the Vector engine has a 32-bit linear feedback register (targets of
-// generation 2 and 3) and an XORWOW generator (generation 4); a lane of the GpSimd engine an XORWOW
-// generator. docs/numerics.md has the seeding.
+// generation 2 and 3) and four XORWOW generators (generation 4); a lane of the GpSimd engine one
+// XORWOW generator. docs/numerics.md has the seeding.
+
+enum { STATES = 4, WORDS = 6 };
 
 // A 64-bit mix (SplitMix64's finalizer).
 static uint64_t mix(uint64_t z)
@@ -12,22 +14,27 @@ static uint64_t mix(uint64_t z)
     return z ^ z >> 31;
 }
 
+static void seed_xorwow(uint32_t w[WORDS], uint64_t *s, uint64_t salt)
+{
+    for (int i = 0; i < WORDS; i++) {
+        *s += 0x9e3779b97f4a7c15u;
+        w[i] = (uint32_t)(mix(*s + salt) >> 32);
+    }
+    w[0] |= 1;  // x..v must not all be zero
+}
+
 static void seed_lane(rng_lane *l, uint32_t lane, uint32_t seed, bool vector, bool gpsimd)
 {
     uint64_t s = (uint64_t)seed << 32 | lane;
-    for (int e = 0; e < 2; e++) {
-        if (e == 0 ? !vector : !gpsimd) {
-            continue;
-        }
-        for (int w = 0; w < 6; w++) {
-            s += 0x9e3779b97f4a7c15u;
-            l->xw[e][w] = (uint32_t)(mix(s + (uint64_t)e * 0x632be59bd9b4e019u) >> 32);
-        }
-        l->xw[e][0] |= 1;  // x..v must not all be zero
+    for (int k = 0; vector && k < STATES; k++) {
+        seed_xorwow(l->vector + k * WORDS, &s, 0);
     }
     if (vector) {
         uint32_t f = (uint32_t)mix(s + 0x5851f42d4c957f2du);
         l->lfsr = f ? f : 1;
+    }
+    if (gpsimd) {
+        seed_xorwow(l->gpsimd, &s, 0x632be59bd9b4e019u);
     }
 }
 
@@ -41,7 +48,7 @@ void rng_seed_all(device_core *c, uint32_t seed)
 static void ready(device_core *c)
 {
     for (uint32_t i = 0; i < PARTS && !c->rng_ready; i++) {
-        seed_lane(&c->rng[i], i, c->rng_seed, true, true);
+        seed_lane(&c->rng[i], i + PARTS * c->rank, c->rng_seed, true, true);
     }
     c->rng_ready = true;
 }
@@ -67,15 +74,19 @@ static inline uint32_t next_lfsr(uint32_t *s)
     return *s = v;
 }
 
-// n words of a lane. engine: ENG_VECTOR or ENG_GPSIMD.
+// n words of a lane; a further call within one instruction starts at a multiple of STATES. engine:
+// ENG_VECTOR or ENG_GPSIMD.
 static void draw(const exec *x, uint32_t lane, engine_id engine, size_t n, uint32_t *out)
 {
     rng_lane *l = &x->core->rng[lane % PARTS];
     ready(x->core);
-    if (engine == ENG_GPSIMD || x->core->t->gen >= 4) {
-        uint32_t *w = l->xw[engine == ENG_GPSIMD];
+    if (engine == ENG_GPSIMD) {
         for (size_t i = 0; i < n; i++) {
-            out[i] = next_xorwow(w);
+            out[i] = next_xorwow(l->gpsimd);
+        }
+    } else if (x->core->t->gen >= 4) {
+        for (size_t i = 0; i < n; i++) {
+            out[i] = next_xorwow(l->vector + i % STATES * WORDS);
         }
     } else {
         for (size_t i = 0; i < n; i++) {
@@ -129,6 +140,54 @@ bool bind_set_rng_seed(binder *b)
         return b->err ? false : bind_fail(b, "a tensor is missing");
     }
     return bind_done(b, run_seed, NULL, true);
+}
+
+// The words of a generator in the order x y z w v d, of the Vector engine state after state.
+static uint32_t *state_of(const exec *x, uint32_t lane, uint32_t words)
+{
+    rng_lane *l = &x->core->rng[lane % PARTS];
+    return words == WORDS ? l->gpsimd : l->vector;
+}
+
+static void run_set_state(exec *x, const bound *b, const tile *t)
+{
+    ready(x->core);
+    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+        uint32_t *w = state_of(x, b->lane0 + r, (uint32_t)t[0].l->n);
+        gather(w, t[0].p + (int64_t)r * t[0].ps, t[0].l, 0, t[0].l->n, sizeof *w);
+    }
+}
+
+static void run_get_state(exec *x, const bound *b, const tile *t)
+{
+    ready(x->core);
+    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+        const uint32_t *w = state_of(x, b->lane0 + r, (uint32_t)t[0].l->n);
+        scatter(t[0].p + (int64_t)r * t[0].ps, t[0].l, 0, w, t[0].l->n, sizeof *w);
+    }
+}
+
+static bool bind_state(binder *b, exec_fn run, bool out)
+{
+    uint32_t words = b->in->engine == ENG_GPSIMD ? WORDS : STATES * WORDS;
+    if (bind_operand(b, 0, out) < 0 || !b->o[0].l) {
+        return b->err ? false : bind_fail(b, "a tensor is missing");
+    }
+    if (b->o[0].l->n != words || b->o[0].size != sizeof(uint32_t)) {
+        return bind_fail(b, "a state is %u words of 32 bits", words);
+    }
+    b->b->lane0 = lane_of(b, &b->o[0]);
+    return bind_done(b, run, NULL, true);
+}
+
+bool bind_rand_set_state(binder *b)
+{
+    return bind_state(b, run_set_state, false);
+}
+
+bool bind_rand_get_state(binder *b)
+{
+    return bind_state(b, run_get_state, true);
 }
 
 typedef struct rand_args {

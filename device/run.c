@@ -338,7 +338,7 @@ bool bind_register_store(binder *b)
 
 static bool reserve(device_core *c, const device_program *dp)
 {
-    uint32_t regs = dp->p->registers + 1, bases = BASE_PARAM0 + dp->p->params.n;
+    uint32_t regs = dp->p->registers + 1, bases = BASE_PARAM0 + dp->p->params.n + dp->nshared;
     if (regs > c->regs_cap) {
         free(c->regs);
         c->regs = calloc(regs, sizeof *c->regs);
@@ -365,7 +365,7 @@ static bool reserve(device_core *c, const device_program *dp)
     return c->regs && c->loops && c->base && core_reserve_hbm(c, dp->hbm_bytes);
 }
 
-static void copy_outputs(exec *x, void *const *outputs)
+void copy_outputs(exec *x, void *const *outputs)
 {
     for (uint32_t i = 0; i < x->dp->nout; i++) {
         const opnd *o = &x->dp->out[i];
@@ -381,11 +381,11 @@ static void copy_outputs(exec *x, void *const *outputs)
     }
 }
 
-static void run_code(exec *x)
+void run_code(exec *x)
 {
     const device_program *dp = x->dp;
     tile t[MAX_OPNDS];
-    for (x->ip = 0; x->ip < dp->ncode; x->ip++) {
+    for (; x->ip < dp->ncode; x->ip++) {
         const bound *b = &dp->code[x->ip];
         for (uint32_t k = 0; k < b->nops; k++) {
             const opnd *o = &b->o[k];
@@ -403,40 +403,34 @@ static void run_code(exec *x)
     }
 }
 
-nki_status device_run(device_core *core, const device_program *dp, void *const *params,
-                      void *const *outputs, const device_run_opts *opts, diags *ds)
+bool exec_begin(exec *x, void *const *params, char *const *shared)
 {
-    static const device_run_opts defaults = {0};
-    if (core->t->gen != dp->p->target->gen) {
-        return NKI_ERR_ARG;
-    }
+    device_core *core = x->core;
+    const device_program *dp = x->dp;
     if (!reserve(core, dp)) {
-        return NKI_ERR_NOMEM;
+        return false;
     }
-    exec x = {.core = core,
-              .dp = dp,
-              .k = kern_get(),
-              .base = core->base,
-              .regs = core->regs,
-              .opts = opts ? opts : &defaults,
-              .ds = ds};
+    x->k = kern_get();
+    x->base = core->base;
+    x->regs = core->regs;
     memset(core->regs, 0, core->regs_cap * sizeof *core->regs);
-    x.base[BASE_SBUF] = core->sbuf;
-    x.base[BASE_PSUM] = core->psum;
-    x.base[BASE_HBM] = core->hbm;
-    x.base[BASE_STAGE] = core->stage;
+    x->base[BASE_SBUF] = core->sbuf;
+    x->base[BASE_PSUM] = core->psum;
+    x->base[BASE_HBM] = core->hbm;
+    x->base[BASE_STAGE] = core->stage;
     for (uint32_t i = 0; i < dp->p->params.n; i++) {
-        x.base[BASE_PARAM0 + i] = params[i];
+        x->base[BASE_PARAM0 + i] = params[i];
+    }
+    for (uint32_t i = 0; i < dp->nshared; i++) {
+        x->base[BASE_PARAM0 + dp->p->params.n + i] =
+            shared[dp->p->tensors.at[dp->shared[i]].shared - 1];
     }
     for (uint32_t i = 0; i < dp->nconsts; i++) {
         memcpy(core->hbm + dp->consts[i].at, dp->p->blob.at + dp->consts[i].data,
                dp->consts[i].size);
     }
     memset(core->acc, 0, sizeof core->acc);
-    rng_seed_all(core, x.opts->seed);
-    run_code(&x);
-    if (x.status == NKI_OK) {
-        copy_outputs(&x, outputs);
-    }
-    return x.status;
+    core->rank = dp->p->core;
+    rng_seed_all(core, x->opts->seed);
+    return true;
 }

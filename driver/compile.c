@@ -2,6 +2,7 @@
 
 #include "driver/clock.h"
 #include "driver/loader.h"
+#include "lower/launch.h"
 #include "neff/neff.h"
 #include "parser/parse.h"
 #include "sched/place.h"
@@ -199,8 +200,20 @@ static void dump_queues(session *s, const program *pr)
     dump(s, "sched", &t);
 }
 
-// The compiler, for one core of the grid: every stage is a call, each with a dump and a check.
-static void compile_core(session *s, const loaded_module *entry, uint32_t core)
+// Whether ds has this diagnostic already: what both programs of a launch say is said once.
+static bool is_known(const diags *ds, const diag *d)
+{
+    for (const diag *e = ds->first; e; e = e->next) {
+        if (e->id == d->id && e->at.src == d->at.src && e->at.at.lo == d->at.at.lo &&
+            strcmp(e->text, d->text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The program of one core of the grid; NULL when the compile ends here.
+static ir *specialize_core(session *s, const loaded_module *entry, uint32_t core)
 {
     const compile_request *rq = s->rq;
     module_loader imports = loader_interface(&s->ld);
@@ -214,16 +227,32 @@ static void compile_core(session *s, const loaded_module *entry, uint32_t core)
                      .print = core == 0 ? rq->print : NULL,
                      .print_ctx = rq->print_ctx,
                      .names = &s->names};
+    diags own;
+    diags_init(&own, &s->mem);
+    own.policy = s->ds.policy;
     double start = clock_ms(), parse_ms = s->ld.parse_ms;
-    ir *p = specialize(&s->mem, &lo, entry, rq->entry, s->args, (uint32_t)rq->arg_count, &s->ds);
+    ir *p = specialize(&s->mem, &lo, entry, rq->entry, s->args, (uint32_t)rq->arg_count,
+                       core == 0 ? &s->ds : &own);
     s->out->times.specialize_ms += clock_ms() - start - (s->ld.parse_ms - parse_ms);
+    for (diag *d = own.first, *next; core && d; d = next) {
+        next = d->next;
+        if (!is_known(&s->ds, d)) {
+            diags_adopt(&s->ds, d);
+        }
+    }
     if (p && !s->ds.errors) {
         dump_ir(s, "ir", p);
     }
-    if (ends(s, "ir") || !verify(s, p, "specialize")) {
-        return;
+    if (s->ds.errors) {
+        s->st = NKI_ERR_DIAG;
+        return NULL;
     }
-    start = clock_ms();
+    return verify(s, p, "specialize") ? p : NULL;
+}
+
+static void schedule_core(session *s, ir *p, uint32_t core)
+{
+    double start = clock_ms();
     program *pr = schedule(&s->mem, p, &s->ds);
     if (pr && !s->ds.errors) {
         dump_ir(s, "placed", pr->ir);
@@ -240,6 +269,29 @@ static void compile_core(session *s, const loaded_module *entry, uint32_t core)
         fail(s, NKI_ERR_NOMEM, "out of memory");
     }
     s->out->times.compile_ms += clock_ms() - start;
+}
+
+// The compiler: every stage is a call, each with a dump and a check. The programs of a launch are
+// specialized one after the other, then joined.
+static void compile_cores(session *s, const loaded_module *entry, uint32_t cores)
+{
+    ir *p[COMPILE_CORES_MAX] = {0};
+    for (uint32_t core = 0; core < cores; core++) {
+        p[core] = specialize_core(s, entry, core);
+        if (!p[core]) {
+            return;
+        }
+    }
+    if (cores == 2 && !launch_link(&s->mem, p, &s->ds)) {
+        s->st = NKI_ERR_DIAG;
+        return;
+    }
+    if (ends(s, "ir")) {
+        return;
+    }
+    for (uint32_t core = 0; core < cores && s->st == NKI_OK; core++) {
+        schedule_core(s, p[core], core);
+    }
 }
 
 static bool keep_sources(session *s)
@@ -271,9 +323,7 @@ static void compile_all(session *s)
         return;
     }
     uint32_t cores = s->rq->grid > 1 ? s->rq->grid : 1;
-    for (uint32_t core = 0; core < cores && s->st == NKI_OK; core++) {
-        compile_core(s, entry, core);
-    }
+    compile_cores(s, entry, cores);
     if (s->st == NKI_OK && !s->stopped && keep_sources(s)) {
         s->out->cores = cores;
     }

@@ -16,6 +16,7 @@ enum {
     IR_MAX_DIMS = 8,
     IR_CHIP_DIMS = 5,   // of an access pattern on chip, partitions included
     IR_MAX_LOOPS = 32,  // register loops inside each other
+    IR_MAX_SHARED = 1 << 20,
     IR_NONE = 0
 };
 #define IR_DEPS_END UINT32_MAX  // ends a list in ir->deps
@@ -50,6 +51,8 @@ typedef struct ir_tensor {
     // Set by the kernel (manual) or by sched/place: start partition and byte in each partition;
     // HBM temporaries and constants: addr_bytes is the offset in the program's HBM segment.
     uint32_t addr_part;
+    // Shared HBM in a launch of two programs: tensors with one number are the same memory; 0: none.
+    uint32_t shared;
     uint64_t addr_bytes;         // ADDR_AUTO: not placed
     uint32_t data;               // ROLE_CONST: offset in ir->blob
     uint32_t param;              // ROLE_ARG: number of the parameter

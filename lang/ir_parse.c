@@ -679,6 +679,8 @@ static bool tensor_line(text_parser *ps)
             good = want(ps, '=') && number32(ps, &t.data);
         } else if (same(w, "out")) {
             t.role = ROLE_OUT;
+        } else if (same(w, "shared")) {
+            good = want(ps, '=') && number32(ps, &t.shared);
         } else if (same(w, "fill")) {
             t.fill = 1;
         } else if (same(w, "address") || same(w, "placed")) {

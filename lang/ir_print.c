@@ -316,6 +316,9 @@ static void put_tensor(printer *pr, uint32_t i)
         text_printf(out, " %s=(%" PRIu32 ", %" PRIu64 ")", t->manual ? "address" : "placed",
                     t->addr_part, t->addr_bytes);
     }
+    if (t->shared) {
+        text_printf(out, " shared=%" PRIu32, t->shared);
+    }
     if (t->fill) {
         text_cstr(out, " fill");
     }

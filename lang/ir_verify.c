@@ -136,6 +136,10 @@ static bool check_role(checker *c, uint32_t i)
     if (t->role == ROLE_ARG && (t->param >= p->params.n || p->params.at[t->param].tensor != i)) {
         return BAD(c, "tensor %" PRIu32 ": parameter %" PRIu32 " is not this tensor", i, t->param);
     }
+    if (t->shared && (t->buffer != BUF_SHARED || t->role == ROLE_ARG || t->role == ROLE_CONST ||
+                      p->grid < 2 || t->shared > IR_MAX_SHARED)) {
+        return BAD(c, "tensor %" PRIu32 ": cannot have shared number %" PRIu32, i, t->shared);
+    }
     if (t->role == ROLE_CONST &&
         (t->data % 64 || t->data > p->blob.n || t->size_bytes > p->blob.n - t->data)) {
         return BAD(c,

@@ -253,8 +253,8 @@ static value b_sum(interp *it, const args *a)
     int r;
     while ((r = iter_next(it, &s, &x)) == 1) {
         acc = binary_op(it, OP_ADD, acc, x);
-        if (IS_ERR(acc)) {
-            return acc;
+        if (IS_ERR(acc) || !interp_step(it)) {
+            return VERR;
         }
     }
     return r < 0 ? VERR : acc;
@@ -498,7 +498,7 @@ static value b_any_all(interp *it, const args *a, bool any)
     int r;
     while ((r = iter_next(it, &s, &x)) == 1) {
         int t = truth(it, x);
-        if (t < 0) {
+        if (t < 0 || !interp_step(it)) {
             return VERR;
         }
         if (t == any) {
@@ -988,7 +988,7 @@ static value make_set(interp *it, const args *a, bool frozen)
         }
         int r;
         while ((r = iter_next(it, &i, &x)) == 1) {
-            if (!dict_set(it, s.u.dict, x, VNONE)) {
+            if (!dict_set(it, s.u.dict, x, VNONE) || !interp_step(it)) {
                 return VERR;
             }
         }
@@ -1136,9 +1136,16 @@ static value make_bytes(interp *it, const args *a)
     if (a->n && a->at[0].tag == V_STR) {
         text_add(&t, a->at[0].u.str->p, a->at[0].u.str->len);
     } else if (a->n && a->at[0].tag == V_INT) {
-        for (int64_t i = 0; i < a->at[0].u.i && i < 1 << 20; i++) {
-            text_char(&t, '\0');
+        if (a->at[0].u.i < 0) {
+            return value_error(it, "negative count");
         }
+        if (a->at[0].u.i > MAX_TEXT_BYTES) {
+            return raise_msg(it, "MemoryError", "%lld bytes are too many", (long long)a->at[0].u.i);
+        }
+        size_t zeros = (size_t)a->at[0].u.i;
+        value z = v_str(it, NEW_N(it->mem, char, zeros + 1), zeros);
+        z.tag = V_BYTES;
+        return z;
     } else if (a->n) {
         uint32_t n;
         value *at = items_of(it, a->at[0], &n);
@@ -1146,7 +1153,14 @@ static value make_bytes(interp *it, const args *a)
             return VERR;
         }
         for (uint32_t i = 0; i < n; i++) {
-            text_char(&t, (char)(at[i].tag == V_INT ? at[i].u.i : 0));
+            int64_t b;
+            if (!as_index(it, at[i], &b)) {
+                return VERR;
+            }
+            if (b < 0 || b > 255) {
+                return value_error(it, "bytes must be in range(0, 256)");
+            }
+            text_char(&t, (char)b);
         }
     }
     value v = v_str(it, t.at, t.len);

@@ -353,7 +353,8 @@ diag *check_core_barrier(check *c)
     if (n != 2 || cores[0] != 0 || cores[1] != 1) {
         return two_core(c, "cores must be (0, 1)");
     }
-    if (c->in[0].buffer != BUF_SHARED && c->in[0].tensor->role != ROLE_ARG) {
+    // A tile in SBUF orders the barrier after what this core does with it.
+    if (c->in[0].buffer != BUF_SBUF && c->in[0].buffer != BUF_SHARED && c->in[0].tensor->role != ROLE_ARG) {
         return diag_space_not_allowed(c->e->pend, c->at, INSN(c), check_what(c, 0), "shared HBM");
     }
     return NULL;

@@ -56,12 +56,13 @@ diag *check_memset(check *c)
     if (v->kind != IRA_F32) {
         return NULL;
     }
+    // nki-library fills uint32 tiles with 0.0: a whole number is the integer it means.
     float f = ira_float(*v);
-    diag *d = diag_memset_value_type(c->e->pend, c->at, INSN(c), number_text(c, v), dtype_name(dt));
-    if (f == floorf(f) && fabsf(f) < 4294967296.0f) {
-        diag_help(c->e->pend, d, "write %lld", (long long)f);
+    if (f == floorf(f) && f >= -2147483648.0f && f < 4294967296.0f) {
+        *v = ira_int((int64_t)f);
+        return NULL;
     }
-    return d;
+    return diag_memset_value_type(c->e->pend, c->at, INSN(c), number_text(c, v), dtype_name(dt));
 }
 
 diag *check_nc_stream_shuffle(check *c)

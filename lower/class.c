@@ -431,7 +431,8 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
             }
         }
         if (v.tag == V_UNDEF) {
-            if (f->init) {
+            // nki-library leaves fields of an NKIObject out and sets them later, or never reads them.
+            if (f->init && !c->is_nkiobject) {
                 missing_kw[nmissing] = f->kw_only;
                 kw_missing += f->kw_only;
                 missing[nmissing++] = f->id;
@@ -1517,6 +1518,9 @@ bool obj_repr(interp *it, value v, textbuf *out)
 
 static int fields_equal(interp *it, value a, value b, bool *lt)
 {
+    if (!stack_ok(it)) {
+        return -1;
+    }
     const vclass *c = a.u.obj->cls;
     for (uint32_t i = 0; i < c->nfields; i++) {
         if (!c->fields[i].compare) {
@@ -1593,6 +1597,9 @@ bool is_subclass(interp *it, value c, value cls, bool *out)
 {
     if (cls.tag == V_TUPLE) {
         *out = false;
+        if (!stack_ok(it)) {
+            return false;
+        }
         for (uint32_t i = 0; i < cls.u.tuple->n && !*out; i++) {
             if (!is_subclass(it, c, cls.u.tuple->at[i], out)) {
                 return false;
@@ -1631,6 +1638,9 @@ bool is_instance(interp *it, value v, value cls, bool *out)
     switch ((vtag)cls.tag) {
     case V_TUPLE:
         *out = false;
+        if (!stack_ok(it)) {
+            return false;
+        }
         for (uint32_t i = 0; i < cls.u.tuple->n && !*out; i++) {
             if (!is_instance(it, v, cls.u.tuple->at[i], out)) {
                 return false;
@@ -1846,6 +1856,9 @@ static value native_data_replace(interp *it, const args *a)
 
 static value deep(interp *it, value v, bool dict)
 {
+    if (!stack_ok(it)) {
+        return VERR;
+    }
     if (v.tag == V_OBJ && v.u.obj->cls->is_dataclass) {
         const vclass *c = v.u.obj->cls;
         value d = v_dict(it), l = v_list(it, NULL, 0);

@@ -694,7 +694,8 @@ static loc place_loc(const ir *p, uint32_t place)
 
 diag *emit_finish(emitter *e, loc at)
 {
-    for (uint32_t i = 0; i < e->p->tensors.n; i++) {
+    // Of a launch of two, launch_link says: the other program may write it.
+    for (uint32_t i = 0; i < e->p->tensors.n && e->p->grid < 2; i++) {
         const ir_tensor *t = &e->p->tensors.at[i];
         bool written = i < e->written.n && e->written.at[i];
         if (t->buffer == BUF_SHARED && (t->role == ROLE_OUT || t->role == ROLE_TEMP) && !written) {

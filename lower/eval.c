@@ -466,7 +466,8 @@ value binary_op(interp *it, ast_op op, value a, value b)
     if (class_of(a) || class_of(b)) {
         return object_op(it, op, a, b);
     }
-    if (op == OP_BITOR && is_type_like(a) && is_type_like(b)) {
+    if (op == OP_BITOR && (is_type_like(a) || (a.tag == V_TUPLE && is_type_like(b))) &&
+        (is_type_like(b) || b.tag == V_TUPLE)) {
         return v_tuple(it, (value[]){a, b}, 2);  // int | None as isinstance takes it
     }
     return bad_operands(it, op, a, b);
@@ -514,11 +515,18 @@ value contains(interp *it, value c, value item)
         return IS_ERR(v) ? VERR : VBOOL(v.tag != V_UNDEF);
     }
     case V_RANGE:
+        if (item.tag == V_FLOAT && item.u.d == floor(item.u.d) && fabs(item.u.d) < 9e18) {
+            item = VINT((int64_t)item.u.d);
+        }
+        if (item.tag != V_OBJ && item.tag != V_INT && item.tag != V_BOOL) {
+            return VBOOL(false);
+        }
         if (item.tag == V_INT || item.tag == V_BOOL) {
             const vrange *r = c.u.range;
             int64_t i = int_or_bool(item);
             bool in = r->step > 0 ? i >= r->start && i < r->stop : i <= r->start && i > r->stop;
-            return VBOOL(in && (i - r->start) % r->step == 0);
+            uint64_t d = r->step > 0 ? (uint64_t)i - (uint64_t)r->start : (uint64_t)r->start - (uint64_t)i;
+            return VBOOL(in && d % (r->step > 0 ? (uint64_t)r->step : 0 - (uint64_t)r->step) == 0);
         }
         break;
     case V_OBJ: {
@@ -550,6 +558,9 @@ value contains(interp *it, value c, value item)
         int e = is_same(x, item) ? 1 : equal(it, x, item);
         if (e) {
             return e < 0 ? VERR : VBOOL(true);
+        }
+        if (!interp_step(it)) {
+            return VERR;
         }
     }
     return r < 0 ? VERR : VBOOL(false);

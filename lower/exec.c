@@ -322,6 +322,9 @@ static int exc_matches(interp *it, value exc, value type)
     }
     for (uint32_t i = 0; i < n; i++) {
         if (at[i].tag == V_TUPLE) {
+            if (!stack_ok(it)) {
+                return -1;
+            }
             int r = exc_matches(it, exc, at[i]);
             if (r) {
                 return r;

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+// Generators that run inside one another; CPython counts them as calls.
+static const unsigned GENERATORS_DEEP = 1000;
+
 typedef enum gen_state { GEN_NEW, GEN_PAUSED, GEN_RUNNING, GEN_DONE } gen_state;
 
 typedef struct gen {
@@ -118,6 +121,10 @@ static void run_fiber(void *arg)
 
 static int resume(interp *it, gen *g, value *out)
 {
+    if (it->gen_depth == GENERATORS_DEEP) {
+        raise_msg(it, "RecursionError", "generators nest too deeply: the limit is %u", GENERATORS_DEEP);
+        return -1;
+    }
     if (g->state == GEN_NEW) {
         g->fib = fiber_get(&it->fibers);
         if (!g->fib) {
@@ -143,7 +150,9 @@ static int resume(interp *it, gen *g, value *out)
     }
     g->dyn_depth = it->dyn_depth;
     g->state = GEN_RUNNING;
+    it->gen_depth++;
     fiber_enter(g->fib);
+    it->gen_depth--;
     it->top = top;
     it->mem->oom = oom;
     it->stack_limit = limit;

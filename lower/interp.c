@@ -220,6 +220,10 @@ bool stack_ok(interp *it)
     for (const frame *f = it->top; f; f = f->prev) {
         depth++;
     }
+    if (depth < 100) {
+        raise_msg(it, "RecursionError", "a value nests too deeply");
+        return false;
+    }
     interp_raise(it, diag_recursion_too_deep(&it->pend, interp_loc(it), depth));
     return false;
 }

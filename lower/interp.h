@@ -114,6 +114,7 @@ struct interp {
     vlist *warned;       // one-time warnings already given
     const struct open_repr *open_repr;  // containers being printed
     fiber_pool fibers;   // stacks of generators
+    uint32_t gen_depth;  // generators that run, each inside another
     uint32_t nans;       // made by float("nan")
     value native_self;   // receiver of the native method being called: read it first
 };

@@ -355,6 +355,28 @@ static value alloc_register(interp *it, value x)
     return IS_ERR(v) ? v : r;
 }
 
+static value finish(interp *it, isa_id op, const value *vals, value nm);
+
+// tensor_scalar with op0=None, as a kernel writes it for an absent limit: op1 alone, or a copy.
+static value without_op0(interp *it, const value *vals, value nm)
+{
+    enum { DST, DATA, OP0, OPERAND0, REVERSE0, OP1, OPERAND1, REVERSE1, ENGINE };
+    const isa_param *p = isa_table[ISA_tensor_scalar].params;
+    for (uint32_t i = OPERAND0; i <= REVERSE0; i++) {
+        if (vals[i].tag != V_UNDEF && vals[i].tag != V_NONE && truth(it, vals[i]) != 0) {
+            return bad_argument(it, ISA_tensor_scalar, &p[OP0], "an operator such as nl.add, since operand0 is given", VNONE);
+        }
+    }
+    value v[MAX_PARAMS] = {vals[DST], vals[DATA]};
+    if (vals[OP1].tag == V_UNDEF || vals[OP1].tag == V_NONE) {
+        v[2] = vals[ENGINE];
+        return finish(it, ISA_tensor_copy, v, nm);
+    }
+    memcpy(v + OP0, vals + OP1, 3 * sizeof *v);
+    v[ENGINE] = vals[ENGINE];
+    return finish(it, ISA_tensor_scalar, v, nm);
+}
+
 static value finish(interp *it, isa_id op, const value *vals, value nm)
 {
     const isa_info *info = &isa_table[op];
@@ -363,6 +385,9 @@ static value finish(interp *it, isa_id op, const value *vals, value nm)
     }
     if (info->status == ISAS_PLANNED && info->group == ISAG_NCC) {
         return raise_msg(it, "NotImplementedError", "nki.collectives.%s is not supported yet", info->name);
+    }
+    if (op == ISA_tensor_scalar && vals[2].tag == V_NONE) {
+        return without_op0(it, vals, nm);
     }
     ir_arg av[MAX_PARAMS];
     for (uint32_t i = 0; i < info->nparams; i++) {

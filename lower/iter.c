@@ -131,6 +131,13 @@ vtype iter_type(const viter *s)
     }
 }
 
+// 0 when a function called for the next item raised StopIteration, which ends map and filter; else -1.
+static int stopped_inside(interp *it)
+{
+    viter none = {0};
+    return iter_stopped(it, &none) ? 0 : -1;
+}
+
 static int next_subs(interp *it, viter *s, value *out)
 {
     value vs[16];
@@ -163,7 +170,7 @@ static int next_subs(interp *it, viter *s, value *out)
         return 1;
     }
     *out = call_values(it, s->fn, at, s->nsubs);
-    return IS_ERR(*out) ? -1 : 1;
+    return IS_ERR(*out) ? stopped_inside(it) : 1;
 }
 
 static int next_reversed(interp *it, viter *s, value *out)
@@ -182,6 +189,9 @@ static int next_reversed(interp *it, viter *s, value *out)
 
 int iter_next(interp *it, viter *s, value *out)
 {
+    if (s->nsubs && !stack_ok(it)) {
+        return -1;
+    }
     switch ((enum iter_kind)s->kind) {
     case IT_LIST:
         if (s->i >= s->src.u.list->n) {
@@ -269,7 +279,10 @@ int iter_next(interp *it, viter *s, value *out)
                 return r;
             }
             value keep = s->fn.tag == V_NONE ? *out : call_values(it, s->fn, out, 1);
-            int t = IS_ERR(keep) ? -1 : truth(it, keep);
+            if (IS_ERR(keep) || !interp_step(it)) {
+                return stopped_inside(it);
+            }
+            int t = truth(it, keep);
             if (t) {
                 return t;
             }
@@ -278,7 +291,10 @@ int iter_next(interp *it, viter *s, value *out)
         return next_reversed(it, s, out);
     case IT_COUNT:
         *out = VINT(s->a);
-        s->a += s->b;
+        if (__builtin_add_overflow(s->a, s->b, &s->a)) {
+            raise_msg(it, "OverflowError", "integer result of + does not fit in 64 bits");
+            return -1;
+        }
         return interp_step(it) ? 1 : -1;
     case IT_GEN: return gen_next(it, s->gen, out);
     case IT_NATIVE: {

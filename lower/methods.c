@@ -343,7 +343,7 @@ static int64_t range_find(interp *it, value range, value v)
     }
     int64_t n = range_size(r);
     for (int64_t i = 0; i < n; i++) {
-        int e = equal(it, VINT(r->start + i * r->step), v);
+        int e = interp_step(it) ? equal(it, VINT(r->start + i * r->step), v) : -1;
         if (e) {
             return e < 0 ? -2 : i;
         }

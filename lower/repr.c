@@ -120,8 +120,33 @@ static bool repr_container(interp *it, value v, textbuf *out)
     return ok;
 }
 
+// An instance whose repr is ours: "..." inside itself.
+static bool repr_object(interp *it, value v, textbuf *out)
+{
+    if (!stack_ok(it)) {
+        return false;
+    }
+    if (!v.u.obj->cls->is_dataclass) {
+        return obj_repr(it, v, out);
+    }
+    for (const open_repr *o = it->open_repr; o; o = o->prev) {
+        if (o->p == v.u.p) {
+            text_cstr(out, "...");
+            return true;
+        }
+    }
+    open_repr me = {it->open_repr, v.u.p};
+    it->open_repr = &me;
+    bool ok = obj_repr(it, v, out);
+    it->open_repr = me.prev;
+    return ok;
+}
+
 static bool repr_named_tuple(interp *it, const vtuple *t, textbuf *out)
 {
+    if (!stack_ok(it)) {
+        return false;
+    }
     text_printf(out, "%s(", t->cls->id->text);
     for (uint32_t i = 0; i < t->n; i++) {
         text_printf(out, "%s%s=", i ? ", " : "", t->cls->fields[i].id->text);
@@ -165,7 +190,7 @@ bool repr_into(interp *it, value v, textbuf *out)
     }
     case V_SLICE:
         text_cstr(out, "slice(");
-        if (!repr_items(it, (value[]){v.u.slice->start, v.u.slice->stop, v.u.slice->step}, 3, out)) {
+        if (!stack_ok(it) || !repr_items(it, (value[]){v.u.slice->start, v.u.slice->stop, v.u.slice->step}, 3, out)) {
             return false;
         }
         text_char(out, ')');
@@ -186,7 +211,7 @@ bool repr_into(interp *it, value v, textbuf *out)
         }
         return true;
     case V_TYPE: text_printf(out, "<class '%s'>", vtype_name((vtype)v.u.i)); return true;
-    case V_OBJ: return obj_repr(it, v, out);
+    case V_OBJ: return repr_object(it, v, out);
     case V_MODULE: text_printf(out, "<module '%s'>", v.u.module->id->text); return true;
     case V_OPAQUE: text_printf(out, "<unavailable '%s'>", v.u.opaque->path); return true;
     case V_DTYPE: text_cstr(out, dtype_name((dtype)v.u.i)); return true;

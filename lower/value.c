@@ -192,6 +192,22 @@ bool is_same(value a, value b)
     }
 }
 
+// Of two lists: a comparison may shorten them.
+static int equal_lists(interp *it, const vlist *a, const vlist *b)
+{
+    if (a->n != b->n) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < a->n && i < b->n; i++) {
+        value x = a->at[i], y = b->at[i];
+        int e = is_same(x, y) ? 1 : equal(it, x, y);
+        if (e != 1) {
+            return e;
+        }
+    }
+    return a->n == b->n;
+}
+
 static int equal_items(interp *it, const value *a, const value *b, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -337,13 +353,17 @@ static int equal_without_special(interp *it, value a, value b)
         }
         return 0;
     }
+    bool nests = a.tag == V_TUPLE || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_SLICE || a.tag == V_METHOD;
+    if (nests && !stack_ok(it)) {
+        return -1;
+    }
     switch ((vtag)a.tag) {
     case V_STR: case V_BYTES:
         return a.u.str->len == b.u.str->len && memcmp(a.u.str->p, b.u.str->p, a.u.str->len) == 0;
     case V_TUPLE:
         return a.u.tuple->n == b.u.tuple->n ? equal_items(it, a.u.tuple->at, b.u.tuple->at, a.u.tuple->n) : 0;
     case V_LIST:
-        return a.u.list->n == b.u.list->n ? equal_items(it, a.u.list->at, b.u.list->at, a.u.list->n) : 0;
+        return equal_lists(it, a.u.list, b.u.list);
     case V_DICT: return equal_dicts(it, a.u.dict, b.u.dict, false);
     case V_SET: return equal_dicts(it, a.u.dict, b.u.dict, true);
     case V_RANGE: {
@@ -372,6 +392,9 @@ static value order_error(interp *it, ast_op op, value a, value b)
 // -1, 0, 1 of sequences in dictionary order; -2 error.
 static int compare_items(interp *it, ast_op op, const value *a, uint32_t na, const value *b, uint32_t nb)
 {
+    if (!stack_ok(it)) {
+        return -2;
+    }
     uint32_t n = na < nb ? na : nb;
     for (uint32_t i = 0; i < n; i++) {
         int e = is_same(a[i], b[i]) ? 1 : equal(it, a[i], b[i]);
@@ -531,6 +554,9 @@ bool hash_value(interp *it, value v, uint32_t *out)
         return true;
     }
     case V_TUPLE: {
+        if (!stack_ok(it)) {
+            return false;
+        }
         uint32_t h = 0x345678u;
         for (uint32_t i = 0; i < v.u.tuple->n; i++) {
             uint32_t e;

@@ -101,6 +101,7 @@ static void put_tensors(const ir *p, unsigned char *out)
         memcpy(d.shape, t->shape, t->ndim * sizeof *d.shape);
         d.size_bytes = t->size_bytes;
         d.addr_part = t->addr_part;
+        d.shared = t->shared;
         d.addr_bytes = t->addr_bytes;
         d.data = t->data;
         d.param = t->param;

@@ -61,12 +61,13 @@ static nki_status bind(nki_kernel *k, const nki_arg *args, size_t n, void **para
     return NKI_OK;
 }
 
+// A run that succeeds writes every byte of its outputs: they are not cleared.
 static nki_status make_outputs(nki_kernel *k, nki_tensor **outputs, void **data)
 {
     for (size_t i = 0; i < nki_kernel_output_count(k); i++) {
         nki_tensor_info t;
         nki_kernel_output(k, i, &t);
-        nki_status st = nki_tensor_create(k->ctx, t.dtype, t.ndim, t.shape, &outputs[i]);
+        nki_status st = tensor_make(k->ctx, t.dtype, t.ndim, t.shape, false, &outputs[i]);
         if (st != NKI_OK) {
             return st;
         }
@@ -96,12 +97,11 @@ static nki_status run(nki_kernel *k, void **params, void **data, nki_diags *ds)
                          .seed = ctx->opts.seed,
                          .print = ctx->opts.print,
                          .print_ctx = ctx->opts.print_ctx};
-    // The programs of a launch in rank order. What orders them within a run (barriers, sendrecv) is
-    // refused when they are bound.
-    nki_status st = NKI_OK;
-    for (uint32_t i = 0; i < k->core_count && st == NKI_OK; i++) {
-        st = device_run(ctx->core, k->core[i].bound, params, data, &o, &b.ds);
+    const device_program *programs[COMPILE_CORES_MAX];
+    for (uint32_t i = 0; i < k->core_count; i++) {
+        programs[i] = k->core[i].bound;
     }
+    nki_status st = device_launch(ctx->core, programs, k->core_count, params, data, &o, &b.ds);
     nki_status taken = diag_store_take(ds, &b.ds);
     char first[400];
     snprintf(first, sizeof first, "%s", b.ds.first ? b.ds.first->text : nki_status_text(st));

@@ -114,6 +114,7 @@ nki_status nki_context_create(const nki_context_opts *opts, nki_context **out, c
     atomic_init(&ctx->refs, 1);
     pthread_mutex_init(&ctx->lock, NULL);
     pthread_mutex_init(&ctx->core_lock, NULL);
+    hostmem_init(&ctx->tensors);
     arena_init(&ctx->mem, 0, &ctx->oom);
     arena_init(&ctx->parse_mem, 0, &ctx->oom);
     ctx->opts = opts ? *opts : defaults;
@@ -137,13 +138,16 @@ void nki_context_release(nki_context *ctx)
     if (!ctx || atomic_fetch_sub_explicit(&ctx->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    if (ctx->core) {
-        device_core_release(ctx->core);
+    for (uint32_t i = 0; i < COMPILE_CORES_MAX; i++) {
+        if (ctx->core[i]) {
+            device_core_release(ctx->core[i]);
+        }
     }
     arena_fini(&ctx->mem);
     arena_fini(&ctx->parse_mem);
     pthread_mutex_destroy(&ctx->lock);
     pthread_mutex_destroy(&ctx->core_lock);
+    hostmem_fini(&ctx->tensors);
     free(ctx);
 }
 
@@ -157,13 +161,16 @@ const char *nki_context_error(const nki_context *ctx)
     return ctx->error;
 }
 
-nki_status context_core(nki_context *ctx)
+nki_status context_cores(nki_context *ctx, uint32_t n)
 {
+    bool made = true;
     pthread_mutex_lock(&ctx->core_lock);
-    if (!ctx->core) {
-        ctx->core = device_core_create(ctx->target);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!ctx->core[i]) {
+            ctx->core[i] = device_core_create(ctx->target);
+        }
+        made = made && ctx->core[i];
     }
-    bool made = ctx->core != NULL;
     pthread_mutex_unlock(&ctx->core_lock);
     return made ? NKI_OK
                 : context_fail(ctx, NKI_ERR_NOMEM, "out of memory for the core's memories");

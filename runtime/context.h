@@ -3,6 +3,7 @@
 
 #include "device/device.h"
 #include "driver/compile.h"
+#include "runtime/hostmem.h"
 
 #include <nki/context.h>
 
@@ -21,7 +22,8 @@ struct nki_context {
     arena parse_mem;            // the last nki_tool_parse's names
     pthread_mutex_t lock;       // guards error
     pthread_mutex_t core_lock;  // guards core
-    device_core *core;          // made at the first load; one run at a time
+    device_core *core[COMPILE_CORES_MAX];  // made at a first load; one launch at a time
+    hostmem tensors;            // of tensors
     char error[CONTEXT_ERROR_BYTES];
 };
 
@@ -29,8 +31,8 @@ struct nki_context {
 nki_status context_fail(nki_context *ctx, nki_status st, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-// Makes the core's memories unless they are there.
-nki_status context_core(nki_context *ctx);
+// Makes the memories of the first n cores unless they are there.
+nki_status context_cores(nki_context *ctx, uint32_t n);
 
 // A compile_request with the context's settings.
 compile_request context_request(const nki_context *ctx, const nki_source *src);

@@ -59,39 +59,6 @@ static void attach_sources(const nki_kernel *k, ir *p)
     }
 }
 
-// Where an output lies in the HBM segment must be the same for every program of a launch: they run
-// one after the other on one core's segment, and each writes its part of the outputs.
-static bool outputs_agree(const program *a, const program *b)
-{
-    const ir *p = a->ir, *q = b->ir;
-    if (p->outputs.n != q->outputs.n || p->params.n != q->params.n) {
-        return false;
-    }
-    for (uint32_t i = 0; i < p->outputs.n; i++) {
-        const ir_view *v = &p->views.at[p->outputs.at[i]], *w = &q->views.at[q->outputs.at[i]];
-        const ir_tensor *t = &p->tensors.at[v->tensor], *u = &q->tensors.at[w->tensor];
-        if (t->role != u->role || t->size_bytes != u->size_bytes || v->offset != w->offset ||
-            (t->role == ROLE_ARG ? t->param != u->param : t->addr_bytes != u->addr_bytes)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// The programs of a launch share one HBM segment, which must not be replaced between them.
-static bool share_hbm(nki_kernel *k)
-{
-    for (uint32_t i = 1; i < k->core_count; i++) {
-        program *a = k->core[0].pr, *b = k->core[i].pr;
-        if (!outputs_agree(a, b)) {
-            return false;
-        }
-        a->hbm_bytes = a->hbm_bytes > b->hbm_bytes ? a->hbm_bytes : b->hbm_bytes;
-        b->hbm_bytes = a->hbm_bytes;
-    }
-    return true;
-}
-
 // Container bytes to something that runs, for each core.
 static nki_status load(nki_kernel *k)
 {
@@ -99,7 +66,7 @@ static nki_status load(nki_kernel *k)
     if (setjmp(k->oom)) {
         return context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory while loading a kernel");
     }
-    nki_status st = context_core(k->ctx);
+    nki_status st = context_cores(k->ctx, k->core_count);
     if (st != NKI_OK) {
         return st;
     }
@@ -113,11 +80,13 @@ static nki_status load(nki_kernel *k)
             return context_fail(k->ctx, NKI_ERR_ARG, "the program is for %s; the context is for %s",
                                 c->pr->ir->target->name, k->ctx->target->name);
         }
+        if (c->pr->ir->grid != k->core_count) {
+            return context_fail(k->ctx, NKI_ERR_ARG,
+                                "the container holds one program of a launch of %u, which cannot "
+                                "run alone",
+                                c->pr->ir->grid);
+        }
         attach_sources(k, c->pr->ir);
-    }
-    if (!share_hbm(k)) {
-        return context_fail(k->ctx, NKI_ERR_ARG,
-                            "the programs of the launch return different tensors");
     }
     for (uint32_t i = 0; i < k->core_count; i++) {
         kernel_core *c = &k->core[i];

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TENSOR_ALIGN_BYTES = 64 };
-
 // The public numbers are the internal ones.
 #define ROW(name, number, size_bytes, text) _Static_assert((number) < (int)DT_COUNT, "dtype " text);
 NKI_DTYPE_LIST(ROW)
@@ -47,8 +45,8 @@ int nki_dtype_find(const char *text, size_t len, nki_dtype *out)
     return 1;
 }
 
-nki_status nki_tensor_create(nki_context *ctx, nki_dtype d, size_t ndim, const size_t *shape,
-                             nki_tensor **out)
+nki_status tensor_make(nki_context *ctx, nki_dtype d, size_t ndim, const size_t *shape, bool clear,
+                       nki_tensor **out)
 {
     if (!ctx || !out || (ndim && !shape)) {
         return NKI_ERR_ARG;
@@ -71,14 +69,15 @@ nki_status nki_tensor_create(nki_context *ctx, nki_dtype d, size_t ndim, const s
         count *= shape[i];
     }
     nki_tensor *t = calloc(1, sizeof *t);
-    size_t room =
-        (count * size_bytes + TENSOR_ALIGN_BYTES) / TENSOR_ALIGN_BYTES * TENSOR_ALIGN_BYTES;
-    void *data = t ? aligned_alloc(TENSOR_ALIGN_BYTES, room) : NULL;
+    void *data = t ? hostmem_take(&ctx->tensors, count * size_bytes) : NULL;
     if (!data) {
         free(t);
-        return context_fail(ctx, NKI_ERR_NOMEM, "out of memory for a tensor of %zu bytes", room);
+        return context_fail(ctx, NKI_ERR_NOMEM, "out of memory for a tensor of %zu bytes",
+                            count * size_bytes);
     }
-    memset(data, 0, room);
+    if (clear) {
+        memset(data, 0, count * size_bytes);
+    }
     *t = (nki_tensor){.ctx = nki_context_retain(ctx), .dtype = d, .ndim = ndim, .count = count};
     atomic_init(&t->refs, 1);
     if (ndim) {
@@ -88,6 +87,12 @@ nki_status nki_tensor_create(nki_context *ctx, nki_dtype d, size_t ndim, const s
     t->data = data;
     *out = t;
     return NKI_OK;
+}
+
+nki_status nki_tensor_create(nki_context *ctx, nki_dtype d, size_t ndim, const size_t *shape,
+                             nki_tensor **out)
+{
+    return tensor_make(ctx, d, ndim, shape, true, out);
 }
 
 nki_tensor *nki_tensor_retain(nki_tensor *t)
@@ -101,8 +106,8 @@ void nki_tensor_release(nki_tensor *t)
     if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
+    hostmem_give(&t->ctx->tensors, t->data, t->size_bytes);
     nki_context_release(t->ctx);
-    free(t->data);
     free(t);
 }
 

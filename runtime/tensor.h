@@ -15,4 +15,8 @@ struct nki_tensor {
     void *data;  // 64-byte aligned
 };
 
+// As nki_tensor_create; clear: the contents are zero, else unspecified.
+nki_status tensor_make(nki_context *ctx, nki_dtype d, size_t ndim, const size_t *shape, bool clear,
+                       nki_tensor **out);
+
 #endif

@@ -7,7 +7,7 @@
 // access is dropped when a later write covers it (whoever conflicts with the first also conflicts
 // with the second, which is ordered after it) or when a later read of the same stream does.
 
-enum { STRETCHES_MAX = 512, GRANULES_MAX = 1 << 16 };
+enum { STRETCHES_MAX = 512, GRANULES_MAX = 1 << 14 };
 
 typedef struct past {
     reach r;
@@ -141,7 +141,8 @@ static void touch_all(depend *d, uint32_t i, touch_fn touch)
 {
     const ir_instr *in = &d->p->instrs.at[i];
     access_collect(d->mem, d->p, in, &d->acc);
-    for (uint32_t k = 0; k < d->acc.n; k++) {
+    // Writes, which stand last, go first: a read may drop what the write has to be compared with.
+    for (uint32_t k = d->acc.n; k-- > 0;) {
         const ir_view *v = &d->p->views.at[d->acc.at[k].view];
         reach r = reach_of(d->p, &d->obj, v);
         touch(d, i, &r, (d->acc.at[k].kind & ACC_WRITE) != 0);
@@ -181,7 +182,7 @@ static void size_map(depend *d, uint32_t o)
 {
     object_map *m = &d->maps[o];
     uint64_t bytes = d->obj.bytes[o] ? d->obj.bytes[o] : 1;
-    for (m->shift = bytes == 1 ? 0 : 2; (bytes - 1) >> m->shift >= GRANULES_MAX;) {
+    for (m->shift = bytes == 1 ? 0 : 4; (bytes - 1) >> m->shift >= GRANULES_MAX;) {
         m->shift++;
     }
     m->granules = (uint32_t)((bytes - 1) >> m->shift) + 1;
@@ -251,17 +252,24 @@ static void require(depend *d, stream_mask streams, uint32_t rank)
     }
 }
 
+static bool same_stream(const past *q, stream_mask streams)
+{
+    return q->streams == streams && (streams & (streams - 1)) == 0;
+}
+
 // Whether order must be asked for: not between entries of one in-order stream.
 static bool apart(const depend *d, const past *q, stream_mask streams)
 {
-    bool one = q->streams == streams && (streams & (streams - 1)) == 0;
-    return !one || streams >> STREAM_RING0 || d->sink->pair;
+    return !same_stream(q, streams) || streams >> STREAM_RING0 || d->sink->pair;
 }
 
 static void compare(depend *d, uint32_t i, const reach *r, bool write, past *q)
 {
     uint32_t home = d->sp->loop_of[i];
-    bool certain = home == d->level || home == q->home;  // i runs wherever q ran
+    // Whoever is ordered after i is ordered after q too: i stands in the level itself; or both stand
+    // in one inner loop and one stream. (What orders the streams of an inner loop is that loop's.)
+    bool certain = home == d->level ||
+                   (!d->carried && home == q->home && same_stream(q, d->sp->mask[i]));
     if (!write && !q->write) {
         if (!d->carried && certain && q->streams == d->sp->mask[i] && q->instr != i &&
             !d->sink->pair && reach_covers(r, &q->r)) {
@@ -453,10 +461,9 @@ static void sweep(depend *d, uint32_t lo, uint32_t hi)
         if (!d->carried) {
             require_stated(d, i);
         }
+        report(d, i);
         if (d->child && d->sp->loops.at[d->child].last == i) {
             end_child(d);
-        } else {
-            report(d, i);
         }
     }
 }

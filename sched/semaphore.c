@@ -1,4 +1,4 @@
-#include "sched/order.h"
+#include "sched/issue.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,195 @@
+#include "cli/value.h"
+
+#include <nki/profile.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVENTS_MAX = 4000000 };
+
+static int write_text(const char *path, const char *text, size_t len)
+{
+    if (strcmp(path, "-") == 0) {
+        return fwrite(text, 1, len, stdout) == len ? EXIT_DONE
+                                                   : other_error("cannot write to standard output");
+    }
+    FILE *f = fopen(path, "wb");
+    bool ok = f && fwrite(text, 1, len, f) == len;
+    int e = errno;
+    if (f && fclose(f) != 0 && ok) {
+        ok = false;
+        e = errno;
+    }
+    return ok ? EXIT_DONE : other_error("cannot write '%s': %s", path, strerror(e));
+}
+
+static int form(session *s, nki_profile *p, nki_profile_form f, const char *path)
+{
+    const char *text;
+    size_t len;
+    nki_status st = nki_profile_render(p, f, &text, &len);
+    return st == NKI_OK ? write_text(path, text, len) : session_result(s, st);
+}
+
+static bool is_container(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".neff") == 0;
+}
+
+static int load(session *s, const char *path, nki_kernel **k)
+{
+    size_t len;
+    const char *why;
+    char *bytes = read_file(path, &len, &why);
+    if (!bytes) {
+        return other_error("cannot read '%s': %s", path, why);
+    }
+    nki_status st = nki_kernel_load(s->ctx, bytes, len, k);
+    free(bytes);
+    return session_result(s, st);
+}
+
+static int compile(session *s, const char *word, const value_list *v, nki_kernel **k)
+{
+    target_file t;
+    if (is_container(word)) {
+        return load(s, word, k);
+    }
+    int st = target_open(word, &t);
+    if (st != EXIT_DONE) {
+        return st;
+    }
+    nki_source src = target_source(&t);
+    nki_compile_opts c = session_compile_opts(s);
+    st = session_result(
+        s, nki_kernel_compile(s->ctx, &src, t.kernel, v->args, v->count, &c, s->diags, k));
+    target_close(&t);
+    return st;
+}
+
+static int time_kernel(session *s, nki_kernel *k, nki_profile **p)
+{
+    const cli_opts *o = s->o;
+    nki_profile_opts po = NKI_PROFILE_OPTS_INIT;
+    nki_trip *trips = calloc(o->trip_count + 1, sizeof *trips);
+    nki_machine_value *values = calloc(o->machine_count + 1, sizeof *values);
+    int st = trips && values ? EXIT_DONE : other_error("out of memory");
+    for (size_t i = 0; st == EXIT_DONE && i < o->trip_count; i++) {
+        char *end;
+        errno = 0;
+        trips[i] = (nki_trip){o->trips[i].name, strtoull(o->trips[i].value, &end, 10)};
+        if (errno || *end || end == o->trips[i].value || *o->trips[i].value == '-') {
+            st = usage_error("--trip wants NAME=COUNT, not '%s=%s'", o->trips[i].name,
+                             o->trips[i].value);
+        }
+    }
+    for (size_t i = 0; st == EXIT_DONE && i < o->machine_count; i++) {
+        char *end;
+        values[i] = (nki_machine_value){o->machine[i].name, strtod(o->machine[i].value, &end)};
+        if (*end || end == o->machine[i].value) {
+            st = usage_error("--machine wants NAME=NUMBER, not '%s=%s'", o->machine[i].name,
+                             o->machine[i].value);
+        }
+    }
+    if (st == EXIT_DONE) {
+        po.trips = trips;
+        po.trip_count = o->trip_count;
+        po.machine = values;
+        po.machine_count = o->machine_count;
+        po.events_max =
+            o->csv_file || o->perfetto_file || (o->json_file && o->instructions) ? EVENTS_MAX : 0;
+        st = session_result(s, nki_profile_create(k, &po, p));
+    }
+    free(trips);
+    free(values);
+    return st;
+}
+
+static int show(session *s, nki_profile *p, nki_profile *other)
+{
+    const cli_opts *o = s->o;
+    int st = EXIT_DONE;
+    if (o->json_file) {
+        st = form(s, p, o->instructions ? NKI_PROFILE_JSON_INSTRUCTIONS : NKI_PROFILE_JSON,
+                  o->json_file);
+    }
+    if (st == EXIT_DONE && o->csv_file) {
+        st = form(s, p, NKI_PROFILE_CSV, o->csv_file);
+    }
+    if (st == EXIT_DONE && o->perfetto_file) {
+        st = form(s, p, NKI_PROFILE_PERFETTO, o->perfetto_file);
+    }
+    if (st == EXIT_DONE && other) {
+        const char *text;
+        size_t len;
+        nki_status ns = nki_profile_compare(p, other, &text, &len);
+        st = ns == NKI_OK ? write_text("-", text, len) : session_result(s, ns);
+    } else if (st == EXIT_DONE && !o->json_file && !o->csv_file && !o->perfetto_file && !o->quiet) {
+        st = form(s, p, NKI_PROFILE_TEXT, "-");
+    }
+    return st;
+}
+
+static int profile(cli_opts *o)
+{
+    if (o->word_count == 0) {
+        return usage_error("profile wants a kernel file or a .neff; see nki profile --help");
+    }
+    session s = {0};
+    value_list v = {0};
+    nki_kernel *k = NULL, *k2 = NULL;
+    nki_profile *p = NULL, *p2 = NULL;
+    int st = session_open(&s, o);
+    if (st == EXIT_DONE) {
+        st = values_parse(&s, o->words + 1, o->word_count - 1, false, &v);
+    }
+    if (st == EXIT_DONE) {
+        st = compile(&s, o->words[0], &v, &k);
+    }
+    if (st == EXIT_DONE && k) {
+        st = time_kernel(&s, k, &p);
+    }
+    if (st == EXIT_DONE && o->against) {
+        st = compile(&s, o->against, &v, &k2);
+        if (st == EXIT_DONE) {
+            st = time_kernel(&s, k2, &p2);
+        }
+    }
+    if (st == EXIT_DONE && p) {
+        st = show(&s, p, p2);
+    }
+    nki_profile_release(p2);
+    nki_profile_release(p);
+    nki_kernel_release(k2);
+    nki_kernel_release(k);
+    values_free(&v);
+    session_close(&s);
+    return st;
+}
+
+const command command_profile = {
+    "profile",
+    "profile FILE[::KERNEL] [NAME=VALUE ...] [options]\n       nki profile IN.neff [options]",
+    "say how long a kernel takes on the chip, and why\n\n"
+    "Simulates the engines, the DMA engines and what they wait for; no data is needed, so a "
+    "tensor\n"
+    "needs only its type and shape: x=bfloat16[128,512]. Without an output option the report is\n"
+    "printed: a summary, each engine, the lines that take longest, and what to do about it.\n\n"
+    "    --json FILE|-           summary, engines, findings, lines; --instructions adds each\n"
+    "                            instruction's times and what it waited for\n"
+    "    --csv FILE|-            a row for each instruction\n"
+    "    --perfetto FILE|-       a timeline for ui.perfetto.dev\n"
+    "    --against FILE[::KERNEL]  the same for another kernel, or IN.neff, beside it\n"
+    "    --trip NAME=N           how often a register loop runs whose length depends on data;\n"
+    "                            NAME: the line of the loop, or its register (r3)\n"
+    "    --machine NAME=NUMBER   change a timing constant (docs/machine.md)\n"
+    "    --target trn1|trn2|trn3, --grid N, -I DIR, --env NAME=VALUE\n"
+    "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
+    "    --memory-limit SIZE  --step-limit N      of the compile\n"
+    "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
+    "--json --csv --perfetto --instructions --against --trip --machine --target --grid -I --env -W "
+    "--memory-limit --step-limit --diag-format --color -q -v",
+    profile};
