@@ -1266,7 +1266,9 @@ static value unbound(interp *it, const args *a)
     if (a->n == 0) {
         return type_error(it, "unbound method %s() needs an argument", id.u.str->p);
     }
-    value f = find_attr(it, a->at[0], str_sym(it, id));
+    // Of a subclass's instance it is the built-in type's own method that is meant.
+    bool sub = a->at[0].tag == V_OBJ && a->at[0].u.obj->base.tag != V_UNDEF;
+    value f = sub ? find_method(it, a->at[0], str_sym(it, id)) : find_attr(it, a->at[0], str_sym(it, id));
     if (f.tag == V_UNDEF) {
         return type_error(it, "descriptor '%s' doesn't apply to a '%s' object", id.u.str->p, type_name(it, a->at[0]));
     }

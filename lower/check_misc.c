@@ -1,6 +1,5 @@
 #include "lower/check.h"
 
-#include <math.h>
 #include <string.h>
 
 // Rows with rules of their own, and registers and loops.
@@ -56,10 +55,10 @@ diag *check_memset(check *c)
     if (v->kind != IRA_F32) {
         return NULL;
     }
-    // nki-library fills uint32 tiles with 0.0: a whole number is the integer it means.
-    float f = ira_float(*v);
-    if (f == floorf(f) && f >= -2147483648.0f && f < 4294967296.0f) {
-        *v = ira_int((int64_t)f);
+    // Public kernels fill integer tiles with 0.0, whose bits are those of 0.
+    if (is_zero(v)) {
+        diag_memset_float_zero(c->e->warn, c->at, INSN(c), dtype_name(dt));
+        *v = ira_int(0);
         return NULL;
     }
     return diag_memset_value_type(c->e->pend, c->at, INSN(c), number_text(c, v), dtype_name(dt));

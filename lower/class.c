@@ -106,6 +106,8 @@ vclass *class_new(interp *it, sym id, vclass **bases, uint32_t nbases, vmodule *
         c->is_str |= b->is_str;
         c->is_int |= b->is_int;
         c->is_tuple |= b->is_tuple;
+        c->is_set |= b->is_set;
+        c->is_float |= b->is_float;
         c->is_namedtuple |= b->is_namedtuple;
         c->frozen |= b->frozen;
         if (b->has_fields && !c->has_fields) {
@@ -545,7 +547,9 @@ static value type_base(interp *it, vtype t)
         return VNONE;
     }
     vclass *c = class_new(it, intern_cstr(it->names, names[t]), NULL, 0, NULL);
-    c->is_int = t == T_INT || t == T_FLOAT;
+    c->is_int = t == T_INT;
+    c->is_float = t == T_FLOAT;
+    c->is_set = t == T_SET;
     c->is_str = t == T_STR;
     c->is_list = t == T_LIST;
     c->is_dict = t == T_DICT;
@@ -657,15 +661,28 @@ bool class_finish(interp *it, vclass *c)
 
 // ---- instances
 
+static vtype payload_type(const vclass *c)
+{
+    return c->is_str     ? T_STR
+           : c->is_int   ? T_INT
+           : c->is_float ? T_FLOAT
+           : c->is_list  ? T_LIST
+           : c->is_dict  ? T_DICT
+           : c->is_set   ? T_SET
+           : c->is_tuple ? T_TUPLE
+                         : T_OBJECT;
+}
+
 static value payload_new(interp *it, vclass *c, const args *a)
 {
-    if (c->is_int || c->is_str || c->is_list || c->is_dict || c->is_tuple) {
-        vtype t = c->is_str ? T_STR : c->is_int ? T_INT : c->is_list ? T_LIST : c->is_dict ? T_DICT : T_TUPLE;
-        value init = class_lookup(c, N(__init__));
-        args none = {NULL, 0, 0, NULL};
-        return type_call(it, t, init.tag == V_FUNC && !c->is_str && !c->is_int ? &none : a);
+    vtype t = payload_type(c);
+    if (t == T_OBJECT) {
+        return VUNDEF;
     }
-    return VUNDEF;
+    // What can change is filled by __init__, when the class has one.
+    bool fixed = t == T_STR || t == T_INT || t == T_FLOAT || t == T_TUPLE;
+    args none = {NULL, 0, 0, NULL};
+    return type_call(it, t, !fixed && class_lookup(c, N(__init__)).tag == V_FUNC ? &none : a);
 }
 
 value instantiate(interp *it, vclass *c, const args *a)
@@ -877,6 +894,22 @@ static value bound_native(interp *it, const char *name, native_fn fn, value self
     return v;
 }
 
+static value class_fromkeys(interp *it, const args *a)
+{
+    value cls = it->native_self;
+    if (a->n < 1 || a->n > 2) {
+        return type_error(it, "fromkeys expected at least 1 argument, got %u", a->n);
+    }
+    value keys = list_from(it, a->at[0]);
+    value self = IS_ERR(keys) ? keys : instantiate(it, cls.u.cls, &(args){NULL, 0, 0, NULL});
+    for (uint32_t i = 0; !IS_ERR(self) && i < keys.u.list->n; i++) {
+        if (!set_index(it, self, keys.u.list->at[i], a->n > 1 ? a->at[1] : VNONE)) {
+            return VERR;
+        }
+    }
+    return self;
+}
+
 static value native_mro(interp *it, const args *a)
 {
     (void)a;
@@ -952,6 +985,15 @@ static value class_attr(interp *it, value obj, sym id)
             list_push(it, l.u.list, v_sym(it, c->fields[i].id));
         }
         return v_tuple(it, l.u.list->at, l.u.list->n);
+    }
+    if (c->is_dict && strcmp(id->text, "fromkeys") == 0) {
+        return bound_native(it, "fromkeys", class_fromkeys, obj);
+    }
+    if (payload_type(c) != T_OBJECT && !c->is_enum && id != N(__new__)) {
+        v = type_attr(it, payload_type(c), id);
+        if (v.tag != V_UNDEF) {
+            return v;
+        }
     }
     if (id == N(__dataclass_fields__) && c->is_dataclass) {
         value d = v_dict(it);
@@ -1327,6 +1369,10 @@ static value super_attr(interp *it, value obj, sym id)
         }
         past |= c->mro[i] == s->after;
     }
+    if (id == N(__init__) && s->self.tag == V_OBJ &&
+        (s->self.u.obj->base.tag == V_LIST || s->self.u.obj->base.tag == V_DICT || s->self.u.obj->base.tag == V_SET)) {
+        return find_method(it, s->self.u.obj->base, id);
+    }
     if (id == N(__init__)) {
         return bound_native(it, "__init__", c->is_exception ? native_exception_init : native_object_init, s->self);
     }
@@ -1616,7 +1662,7 @@ bool is_subclass(interp *it, value c, value cls, bool *out)
         if (c.tag == V_CLASS) {
             const vclass *k = c.u.cls;
             *out |= (cls.u.i == T_INT && (k->is_int_enum || k->is_int)) || (cls.u.i == T_STR && k->is_str) ||
-                    (cls.u.i == T_LIST && k->is_list) || (cls.u.i == T_DICT && k->is_dict) ||
+                    (cls.u.i == T_SET && k->is_set) || (cls.u.i == T_FLOAT && k->is_float) || (cls.u.i == T_LIST && k->is_list) || (cls.u.i == T_DICT && k->is_dict) ||
                     (cls.u.i == T_TUPLE && (k->is_tuple || k->is_namedtuple));
         }
         return true;

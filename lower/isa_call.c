@@ -377,14 +377,41 @@ static value without_op0(interp *it, const value *vals, value nm)
     return finish(it, ISA_tensor_scalar, v, nm);
 }
 
+static value default_value(interp *it, isa_id op, const isa_param *p)
+{
+    switch ((default_kind)p->dflt) {
+    case DK_REQ: return type_error(it, "%s() missing required argument '%s'", isa_table[op].name, p->name);
+    case DK_FALSE: case DK_TRUE: return (value){.tag = V_BOOL, .u.b = p->dflt == DK_TRUE};
+    case DK_I: return VINT(p->i);
+    default: return VNONE;
+    }
+}
+
+// Operations over ranks are written in the language: stdlib's module says what one rank does.
+static value collective(interp *it, isa_id op, const value *vals)
+{
+    const isa_info *info = &isa_table[op];
+    value at[MAX_PARAMS];
+    for (uint32_t i = 0; i < info->nparams; i++) {
+        at[i] = vals[i].tag == V_UNDEF ? default_value(it, op, &info->params[i]) : vals[i];
+        if (IS_ERR(at[i])) {
+            return VERR;
+        }
+    }
+    value m = import_module(it, it->entry, 0, intern_cstr(it->names, "nki.collectives._one_rank"), true);
+    value fn = IS_ERR(m) ? m : find_attr(it, m, intern_cstr(it->names, info->name));
+    args a = {at, info->nparams, 0, NULL};
+    return IS_ERR(fn) ? VERR : call(it, fn, &a);
+}
+
 static value finish(interp *it, isa_id op, const value *vals, value nm)
 {
     const isa_info *info = &isa_table[op];
     if (op == ISA_register_alloc) {
         return alloc_register(it, vals[0]);
     }
-    if (info->status == ISAS_PLANNED && info->group == ISAG_NCC) {
-        return raise_msg(it, "NotImplementedError", "nki.collectives.%s is not supported yet", info->name);
+    if (info->group == ISAG_NCC) {
+        return collective(it, op, vals);
     }
     if (op == ISA_tensor_scalar && vals[2].tag == V_NONE) {
         return without_op0(it, vals, nm);

@@ -192,7 +192,7 @@ typedef struct vclass {
     vfield *fields;       // auto __init__ when has_fields
     uint32_t nfields;
     bool has_fields, is_dataclass, frozen, eq, order, is_enum, is_exception, is_namedtuple, is_nkiobject;
-    bool is_int_enum, is_flag, no_repr, unsafe_hash, is_dict, is_list, is_str, is_int, is_tuple;
+    bool is_int_enum, is_flag, no_repr, unsafe_hash, is_dict, is_list, is_str, is_int, is_tuple, is_set, is_float;
     value enum_members;   // list, in order
     value (*native_new)(interp *it, struct vclass *c, const args *a);  // or NULL
 } vclass;

@@ -11,7 +11,7 @@
 // clock) thus happens in the order of time. A window of steps is held; what left it lives on as the
 // last completion of its instruction.
 
-enum { WINDOW = 1 << 16, AHEAD = 4096, DATA0 = TRACK_COUNT, QUEUES = TRACK_COUNT + DP_COUNT };
+enum { WINDOW = 1 << 16, AHEAD = 4096, DATA0 = TRACK_COUNT, EARLY0 = DATA0 + DP_COUNT, QUEUES = EARLY0 + ENG_DMA };
 #define NEVER INT64_MAX
 
 typedef struct step {
@@ -113,7 +113,7 @@ static void find_loops(sim *s)
             mask[depth - 1] |= mask[depth];
             depth--;
         } else if (in->engine != ENG_DMA && in->op != ISA_fill_uninit) {
-            mask[depth] |= (uint8_t)(1u << in->engine);
+            mask[depth] |= (uint8_t)(1u << cost_engine(&s->cs, i));
         }
     }
 }
@@ -233,7 +233,7 @@ static int64_t hand_over(const sim *s, unsigned from, unsigned to)
 
 static unsigned track_of(const sim *s, uint32_t i, const cost *c)
 {
-    return c->kind == CK_DMA ? TRACK_DMA0 + c->path : s->p->instrs.at[i].engine;
+    return c->kind == CK_DMA ? (unsigned)TRACK_DMA0 + c->path : (unsigned)cost_engine(&s->cs, i);
 }
 
 static void wait_for(sim *s, uint64_t id, uint32_t pred)
@@ -248,7 +248,7 @@ static void wait_for(sim *s, uint64_t id, uint32_t pred)
         return;
     }
     cost c;
-    unsigned t = s->p->instrs.at[pred].engine;
+    unsigned t = cost_engine(&s->cs, pred);
     if (t == ENG_DMA) {
         cost_of(&s->cs, pred, &c);
         t = track_of(s, pred, &c);
@@ -292,7 +292,10 @@ static void make_step(sim *s, uint32_t i, const cost *c, unsigned track, bool ow
     if (owner) {
         s->last_step[i] = id + 1;
     }
-    push(s, track, (uint32_t)(id & (WINDOW - 1)));
+    // A memset waits for nothing but its memory: compilers issue it ahead of what its engine is
+    // stuck on, so it has a place of its own.
+    bool early = s->p->instrs.at[i].op == ISA_memset;
+    push(s, early ? EARLY0 + track : track, (uint32_t)(id & (WINDOW - 1)));
 }
 
 static void make_control(sim *s, uint32_t i, const cost *c)
@@ -375,6 +378,7 @@ static void record(sim *s, step *st, unsigned track, int64_t start, int64_t issu
     k->count++;
     k->busy_ps += st->c.issue_ps;
     k->wait_ps += st->wait;
+    s->last_end_all = end > s->last_end_all ? end : s->last_end_all;
     queue *q = &s->q[track];
     int64_t from = start > q->active_until ? start : q->active_until;
     if (end > from) {
@@ -401,7 +405,6 @@ static void complete(sim *s, uint32_t slot, int64_t end)
         s->last_event[st->instr] = st->event;
     }
     s->last_end[st->instr] = end > s->last_end[st->instr] ? end : s->last_end[st->instr];
-    s->last_end_all = end > s->last_end_all ? end : s->last_end_all;
     for (uint32_t e = st->out; e;) {
         edge *g = &s->edges.at[e - 1];
         step *to = &s->steps[g->to];
@@ -584,8 +587,9 @@ static void run_trigger(sim *s, step *st, uint32_t slot, int64_t start)
     }
     s->q[st->track].free = issued;
     s->r->dma_unit_count[st->c.unit]++;
-    if (s->first_dma < 0 || start < s->first_dma) {
-        s->first_dma = start;
+    int64_t trigger = st->c.trigger_ps ? issued - st->c.trigger_ps : start;
+    if (s->first_dma < 0 || trigger < s->first_dma) {
+        s->first_dma = trigger;
     }
     st->data = issued + st->c.dispatch_ps;
     push(s, DATA0 + st->c.path, slot);
@@ -624,20 +628,21 @@ static void run_data(sim *s, step *st, uint32_t slot)
     end = end < q->free ? q->free : end;
     q->free = end;  // a ring completes in order
     record(s, st, st->track, st->start, first, end, false, 0);
-    complete(s, slot, end);
+    complete(s, slot, end + ps_of_ns(m->dma_notify_ns));
 }
 
 // When the head of queue q can run; NEVER: it waits for a step that has not run.
 static int64_t start_of(const sim *s, unsigned q)
 {
     const step *st = &s->steps[s->q[q].head - 1];
-    if (q >= DATA0) {
+    if (q >= DATA0 && q < EARLY0) {
         return st->data;
     }
     if (st->pending) {
         return NEVER;
     }
-    int64_t at = s->q[q].free > st->ready ? s->q[q].free : st->ready;
+    int64_t free = s->q[st->track].free;
+    int64_t at = free > st->ready ? free : st->ready;
     if (st->c.kind == CK_DMA && st->c.unit != DU_STATIC) {
         int64_t unit = st->c.unit == DU_GPSIMD ? s->q[ENG_GPSIMD].free : s->unit_free[st->c.unit];
         at = unit > at ? unit : at;
@@ -650,11 +655,11 @@ static void run_step(sim *s, unsigned q, int64_t start)
     uint32_t slot = s->q[q].head - 1;
     step *st = &s->steps[slot];
     pop(s, q);
-    if (q >= DATA0) {
+    if (q >= DATA0 && q < EARLY0) {
         run_data(s, st, slot);
         return;
     }
-    int64_t free = q == ENG_TENSOR ? s->pe_free : s->q[q].free;
+    int64_t free = q == ENG_TENSOR ? s->pe_free : s->q[st->track].free;
     st->wait = st->ready > free ? st->ready - free : 0;
     if (!st->wait) {
         st->crit = st->crit_event = 0;
@@ -670,7 +675,7 @@ static void find_tracks(sim *s)
 {
     cost c;
     for (uint32_t i = 0; i < s->p->instrs.n; i++) {
-        uint8_t e = s->p->instrs.at[i].engine;
+        engine_id e = cost_engine(&s->cs, i);
         if (e == ENG_DMA) {
             cost_of(&s->cs, i, &c);
             if (c.kind != CK_DMA) {
@@ -738,7 +743,7 @@ bool clock_run(arena *mem, const ir *p, const clock_opts *opts, clock_result *r)
     s->r = r;
     s->first_dma = -1;
     coster_init(&s->cs, p, opts->m ? opts->m : machine_of(p->target));
-    order_make(mem, p, &s->ord);
+    order_make(mem, &s->cs, &s->ord);
     find_loops(s);
     find_tracks(s);
     s->reg = NEW_N(mem, reg_value, p->registers + 1);

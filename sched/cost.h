@@ -55,15 +55,17 @@ typedef struct cost {
     uint32_t load_ps;    // PE: weight load, one pass
     uint16_t engines;    // DMA: bit e, engine e takes part
     uint32_t pieces;     // DMA: contiguous pieces
+    int64_t trigger_ps;  // DMA: the end of issue that starts it; before, descriptors are made
     int64_t dispatch_ps; // DMA: from the end of issue to the first data
     int64_t work_ps;     // DMA: of each engine that takes part
-    int64_t tail_ps;     // DMA: after the last engine is done
+    int64_t tail_ps;     // DMA: from the last engine's end to the last byte
     uint64_t bytes;      // DMA: moved
     uint64_t hbm_bytes;  // DMA: read from and written to HBM
 } cost;
 
 // Requires: a verified program.
 void coster_init(coster *c, const ir *p, const machine *m);
+engine_id cost_engine(const coster *c, uint32_t instr);
 void cost_of(const coster *c, uint32_t instr, cost *out);
 
 // Arithmetic and traffic of one execution, for a profile.

@@ -1,6 +1,7 @@
 #include "sched/place.h"
 
 #include "lang/place.h"
+#include "sched/issue.h"
 #include "sched/passes.h"
 #include "sched/space.h"
 
@@ -120,8 +121,9 @@ static void report_full(placer *pl, uint32_t t)
     } else {
         uint64_t largest, avail = space_available(&pl->of[b], when_of(pl, t), &largest);
         d = (b == BUF_SBUF ? diag_sbuf_full
-                           : diag_psum_full)(pl->ds, at, name, shape, type, ten->size_bytes, avail,
-                                             pl->of[b].limit_bytes, largest, p->target->name);
+                           : diag_psum_full)(pl->ds, at, name, shape, type, ten->size_bytes,
+                                             pl->of[b].limit_bytes - avail + ten->size_bytes, p->target->name,
+                                             pl->of[b].limit_bytes, avail, largest);
     }
     ir_place_notes(p, ten->place, pl->ds, d);
     if (b != BUF_HBM) {
@@ -361,5 +363,6 @@ program *schedule(arena *mem, ir *p, diags *ds)
     }
     insert_fills(mem, p, &lv);
     fill_queues(mem, pr);
+    schedule_streams(mem, pr, &(sched_opts){0});
     return pr;
 }

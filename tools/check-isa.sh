@@ -1,6 +1,7 @@
 #!/bin/sh
 # Every instruction that lang/isa.def marks DONE has its checks in lower/, its numerics in device/
-# and its cost class; one that is PLANNED is refused by name in lower/.
+# and its cost class; a collective its expansion in stdlib/. One that is PLANNED is refused by name in
+# lower/.
 set -eu
 cd "$1"
 bad=0
@@ -13,6 +14,11 @@ for row in $(sed -n 's/^ISA(\(.*\)/\1/p' lang/isa.def | awk -F, '{gsub(/ /, "");
     *) echo "lang/isa.def: $name has status '$status'"; bad=1 ;;
     esac
     [ "$status" = DONE ] || continue
+    if [ "$group" = NCC ]; then
+        grep -rqw "def $name" stdlib/modules/nki/collectives ||
+            { echo "lang/isa.def: $name is DONE, but nki.collectives does not expand it"; bad=1; }
+        continue
+    fi
     grep -rqw "ISA_$name\|$name" device --include='*.c' --include='*.h' --include='*.def' --include='*.inc' ||
         { echo "lang/isa.def: $name is DONE, but nothing in device/ names it"; bad=1; }
     [ "$group" = CTRL ] || grep -rqw "ISA_$name\|$name" lower --include='*.c' --include='*.def' ||

@@ -88,7 +88,7 @@ static uint32_t arguments(const module_ast *m, lower_arg *out)
         return 0;
     }
     for (uint32_t i = 0; i < k.nrequired; i++) {
-        out[i] = (lower_arg){.is_tensor = true, .type = DT_F32, .ndim = 2, .shape = {128, 512}};
+        out[i] = (lower_arg){.is_tensor = true, .type = DT_float32, .ndim = 2, .shape = {128, 512}};
     }
     return k.nrequired;
 }

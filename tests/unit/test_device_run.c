@@ -517,7 +517,8 @@ static void every_row_is_bound(void **state)
 {
     (void)state;
     for (int i = 0; i < ISA_COUNT; i++) {
-        if ((isa_table[i].status == ISAS_DONE) != (bind_table[i] != NULL)) {
+        bool run = isa_table[i].status == ISAS_DONE && isa_table[i].group != ISAG_NCC;
+        if (run != (bind_table[i] != NULL)) {
             fail_msg("%s", isa_table[i].name);
         }
     }

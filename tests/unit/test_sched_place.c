@@ -387,8 +387,8 @@ static void full__sbuf_lists_what_is_in_use(void **state)
                                          "Vector.tensor_copy dst=%1 src=%0[:, 0:16]\n");
     assert_int_equal(d->id, D_sbuf_full);
     assert_string_equal(
-        d->text, "tensor `next` [128, 8, 2048] bfloat16 needs 32768 bytes in each partition, but "
-                 "SBUF has 29312 of 229376 free here, 29312 in one piece (trn2)");
+        d->text, "tensor `next` [128, 8, 2048] bfloat16 needs 32768 bytes in each partition; with "
+                 "what is live that makes 232832, and SBUF of trn2 has 229376 (29312 free, 29312 in one piece)");
     assert_string_equal(d->at.src->name, "k.nki");
     assert_int_equal(source_locate(d->at.src, d->at.at.lo).line, 5);
     assert_string_equal(d->notes->text,
