@@ -47,6 +47,12 @@ static bool make_mro(interp *it, vclass *c)
     }
     c->mro = NEW_N(it->mem, vclass *, total);
     c->mro[c->nmro++] = c;
+    it->steps += total;
+    if (n == 1) {
+        memcpy(c->mro + 1, c->bases[0]->mro, c->bases[0]->nmro * sizeof *c->mro);
+        c->nmro += c->bases[0]->nmro;
+        return true;
+    }
     uint32_t *at = NEW_N(it->mem, uint32_t, n + 1);
     for (;;) {
         vclass *pick = NULL;

@@ -16,15 +16,13 @@
 #ifdef FIBER_ASAN
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-enum { STACK_BYTES = 4 * 1024 * 1024 };  // frames are several times as large
+enum { STACK_BYTES = 4 * 1024 * 1024, FIBERS_MAX = 512 };  // frames are several times as large
 #else
-enum { STACK_BYTES = 1024 * 1024 };
+enum { STACK_BYTES = 1024 * 1024, FIBERS_MAX = 8192 };
 #endif
 
-enum {
-    RESERVE_BYTES = STACK_BYTES * 3 / 8,  // for what does not ask stack_ok(): the parser, natives
-    FIBERS_MAX = 8192,
-};
+// For what does not ask stack_ok(): the parser, natives.
+enum { RESERVE_BYTES = STACK_BYTES / 8 * 3 };
 
 // Stands at the top of its own stack.
 struct fiber {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_TRACE = 64 };
+enum { MAX_TRACE = 64, MAX_CALLS = 12 };
 
 // Where an exception was raised: kept, since the frames are gone when it is reported.
 typedef struct trace_step {
@@ -41,6 +41,35 @@ loc interp_loc(interp *it)
     return (loc){source_of(f->module), f->at->at};
 }
 
+// A parameter's value when it is short: "i=2". Locals hold what it was last set to.
+static void show_param(interp *it, const frame *f, uint32_t i, textbuf *out)
+{
+    const unit *u = f->unit;
+    value v = f->locals[u->param_slot[i]];
+    if (v.tag == V_TENSOR) {
+        text_printf(out, "%s%s=", out->len ? ", " : "", u->params[i]->u.param.id->text);
+        tensor_describe(v.u.tensor, out);
+        return;
+    }
+    if (v.tag != V_INT && v.tag != V_FLOAT && v.tag != V_BOOL && v.tag != V_NONE && v.tag != V_DTYPE &&
+        !(v.tag == V_STR && v.u.str->len <= 24)) {
+        return;
+    }
+    text_printf(out, "%s%s=", out->len ? ", " : "", u->params[i]->u.param.id->text);
+    repr_into(it, v, out);
+}
+
+static const char *show_call(interp *it, const frame *f)
+{
+    textbuf t;
+    text_init(&t, it->mem);
+    const unit *u = f->unit;
+    for (uint32_t i = 0; u->kind == UNIT_FUNC && i < u->nparams && t.len < 120; i++) {
+        show_param(it, f, i, &t);
+    }
+    return arena_printf(it->mem, "called from here: %s(%s)", f->id ? f->id->text : "?", t.at);
+}
+
 static struct exc_trace *capture(interp *it)
 {
     struct exc_trace *t = NEW(it->mem, struct exc_trace);
@@ -49,11 +78,12 @@ static struct exc_trace *capture(interp *it)
     while (f && f->prev && hidden(f)) {
         f = f->prev;
     }
-    for (; f && t->n + 2 < MAX_TRACE; f = f->prev) {
+    uint32_t calls = 0;
+    for (; f; f = f->prev) {
         if (hidden(f)) {
             continue;
         }
-        for (const loop_ctx *l = f->loops; l && t->n + 2 < MAX_TRACE; l = l->prev) {
+        for (const loop_ctx *l = f->loops; l && t->n + 3 < MAX_TRACE; l = l->prev) {
             t->step[t->n++] =
                 (trace_step){{0}, arena_printf(it->mem, "with %s = %lld", l->var->text, (long long)l->value)};
         }
@@ -62,8 +92,12 @@ static struct exc_trace *capture(interp *it)
             up = up->prev;
         }
         if (up && up->at && f->unit && f->unit->kind != UNIT_MODULE) {
-            t->step[t->n++] = (trace_step){{source_of(up->module), up->at->at},
-                                           arena_printf(it->mem, "`%s` called from here", f->id ? f->id->text : "?")};
+            // A runaway recursion shows its innermost calls.
+            if (++calls > MAX_CALLS || t->n + 3 >= MAX_TRACE) {
+                t->step[t->n++] = (trace_step){{0}, "further calls are not shown"};
+                break;
+            }
+            t->step[t->n++] = (trace_step){{source_of(up->module), up->at->at}, show_call(it, f)};
         }
     }
     return t;
@@ -216,15 +250,7 @@ bool stack_ok(interp *it)
     if (&here > it->stack_limit) {
         return true;
     }
-    unsigned depth = 0;
-    for (const frame *f = it->top; f; f = f->prev) {
-        depth++;
-    }
-    if (depth < 100) {
-        raise_msg(it, "RecursionError", "a value nests too deeply");
-        return false;
-    }
-    interp_raise(it, diag_recursion_too_deep(&it->pend, interp_loc(it), depth));
+    interp_raise(it, diag_recursion_too_deep(&it->pend, interp_loc(it)));
     return false;
 }
 

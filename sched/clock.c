@@ -11,7 +11,7 @@
 // clock) thus happens in the order of time. A window of steps is held; what left it lives on as the
 // last completion of its instruction.
 
-enum { WINDOW = 1 << 16, AHEAD = 4096, DATA0 = TRACK_COUNT, EARLY0 = DATA0 + DP_COUNT, QUEUES = EARLY0 + ENG_DMA };
+enum { WINDOW_MIN = 256, WINDOW_MAX = 1 << 15, AHEAD = 4096, DATA0 = TRACK_COUNT, EARLY0 = DATA0 + DP_COUNT, QUEUES = EARLY0 + ENG_DMA };
 #define NEVER INT64_MAX
 
 typedef struct step {
@@ -62,6 +62,7 @@ typedef struct sim {
     reg_value *reg;
     // steps
     step *steps;
+    uint32_t window;  // of steps, a power of two
     uint64_t made, low, done;
     uint64_t *last_step;  // of each instruction: its latest step + 1
     int64_t *last_end;    // of each instruction
@@ -69,6 +70,7 @@ typedef struct sim {
     VEC(edge) edges;
     uint32_t spare_edge;  // + 1
     queue q[QUEUES];
+    uint8_t *track;       // of each instruction
     uint32_t last_of[TRACK_COUNT];  // last instruction of each track, + 1
     // machine state
     int64_t unit_free[DU_COUNT];
@@ -113,7 +115,7 @@ static void find_loops(sim *s)
             mask[depth - 1] |= mask[depth];
             depth--;
         } else if (in->engine != ENG_DMA && in->op != ISA_fill_uninit) {
-            mask[depth] |= (uint8_t)(1u << cost_engine(&s->cs, i));
+            mask[depth] |= (uint8_t)(1u << in->engine);
         }
     }
 }
@@ -202,7 +204,7 @@ static void set_register(sim *s, const ir_instr *in)
 
 static step *step_at(sim *s, uint64_t id)
 {
-    return &s->steps[id & (WINDOW - 1)];
+    return &s->steps[id & (s->window - 1)];
 }
 
 static void add_edge(sim *s, uint64_t from, uint64_t to)
@@ -215,7 +217,7 @@ static void add_edge(sim *s, uint64_t from, uint64_t to)
         e = s->edges.n;
     }
     step *f = step_at(s, from);
-    s->edges.at[e - 1] = (edge){(uint32_t)(to & (WINDOW - 1)), f->out};
+    s->edges.at[e - 1] = (edge){(uint32_t)(to & (s->window - 1)), f->out};
     f->out = e;
     step_at(s, to)->pending++;
 }
@@ -231,11 +233,6 @@ static int64_t hand_over(const sim *s, unsigned from, unsigned to)
                                         : m->semaphore_ns);
 }
 
-static unsigned track_of(const sim *s, uint32_t i, const cost *c)
-{
-    return c->kind == CK_DMA ? (unsigned)TRACK_DMA0 + c->path : (unsigned)cost_engine(&s->cs, i);
-}
-
 static void wait_for(sim *s, uint64_t id, uint32_t pred)
 {
     uint64_t from = s->last_step[pred];
@@ -247,13 +244,7 @@ static void wait_for(sim *s, uint64_t id, uint32_t pred)
         add_edge(s, from - 1, id);
         return;
     }
-    cost c;
-    unsigned t = cost_engine(&s->cs, pred);
-    if (t == ENG_DMA) {
-        cost_of(&s->cs, pred, &c);
-        t = track_of(s, pred, &c);
-    }
-    int64_t at = s->last_end[pred] + hand_over(s, t, me->track);
+    int64_t at = s->last_end[pred] + hand_over(s, s->track[pred], me->track);
     if (at > me->ready) {
         me->ready = at;
         me->crit = pred + 1;
@@ -295,7 +286,7 @@ static void make_step(sim *s, uint32_t i, const cost *c, unsigned track, bool ow
     // A memset waits for nothing but its memory: compilers issue it ahead of what its engine is
     // stuck on, so it has a place of its own.
     bool early = s->p->instrs.at[i].op == ISA_memset;
-    push(s, early ? EARLY0 + track : track, (uint32_t)(id & (WINDOW - 1)));
+    push(s, early ? EARLY0 + track : track, (uint32_t)(id & (s->window - 1)));
 }
 
 static void make_control(sim *s, uint32_t i, const cost *c)
@@ -351,7 +342,7 @@ static bool walk(sim *s)
         set_register(s, in);
     }
     if (c.kind != CK_FREE) {
-        make_step(s, i, &c, track_of(s, i, &c), true);
+        make_step(s, i, &c, s->track[i], true);
     }
     return true;
 }
@@ -673,16 +664,14 @@ static void run_step(sim *s, unsigned q, int64_t start)
 
 static void find_tracks(sim *s)
 {
-    cost c;
+    s->track = NEW_N(s->mem, uint8_t, s->p->instrs.n + 1);
     for (uint32_t i = 0; i < s->p->instrs.n; i++) {
-        engine_id e = cost_engine(&s->cs, i);
+        uint8_t e = s->p->instrs.at[i].engine;
         if (e == ENG_DMA) {
-            cost_of(&s->cs, i, &c);
-            if (c.kind != CK_DMA) {
-                continue;
-            }
+            e = (uint8_t)(TRACK_DMA0 + cost_dma_path(&s->cs, i));
         }
-        s->last_of[e == ENG_DMA ? track_of(s, i, &c) : e] = i + 1;
+        s->track[i] = e;
+        s->last_of[e] = i + 1;
     }
 }
 
@@ -704,7 +693,7 @@ static bool simulate(sim *s)
     uint64_t limit = s->opts->steps_max ? s->opts->steps_max : (uint64_t)1 << 32;
     bool more = true;
     for (;;) {
-        while (more && s->made - s->low < WINDOW - ENG_COUNT &&
+        while (more && s->made - s->low < s->window - ENG_COUNT &&
                (s->made - s->done < AHEAD || starved(s))) {
             more = walk(s);
         }
@@ -743,11 +732,15 @@ bool clock_run(arena *mem, const ir *p, const clock_opts *opts, clock_result *r)
     s->r = r;
     s->first_dma = -1;
     coster_init(&s->cs, p, opts->m ? opts->m : machine_of(p->target));
-    order_make(mem, &s->cs, &s->ord);
+    order_make(mem, p, &s->ord);
     find_loops(s);
     find_tracks(s);
     s->reg = NEW_N(mem, reg_value, p->registers + 1);
-    s->steps = NEW_N(mem, step, WINDOW);
+    s->window = WINDOW_MIN;
+    while (s->window < WINDOW_MAX && s->window < 2 * p->instrs.n) {
+        s->window *= 2;
+    }
+    s->steps = NEW_N(mem, step, s->window);
     s->last_step = NEW_N(mem, uint64_t, p->instrs.n + 1);
     s->last_end = NEW_N(mem, int64_t, p->instrs.n + 1);
     s->last_event = NEW_N(mem, uint32_t, p->instrs.n + 1);

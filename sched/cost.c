@@ -481,18 +481,32 @@ static uint32_t dge_of(const coster *c, const ir_instr *in, const side *dst, con
                                                                          : ISAE_dge_mode_swdge;
 }
 
+static uint8_t path_of(const side *dst, const side *src, uint32_t dge)
+{
+    if (dge == ISAE_dge_mode_swdge) {
+        return dst->chip ? DP_SOFT_LOAD : DP_SOFT_STORE;
+    }
+    return dst->chip ? (src->chip ? DP_CHIP : DP_LOAD) : (src->chip ? DP_STORE : DP_HBM);
+}
+
+unsigned cost_dma_path(const coster *c, uint32_t instr)
+{
+    const ir_instr *in = &c->p->instrs.at[instr];
+    side dst = {0}, src = {0};
+    dma_sides(c, in, &dst, &src);
+    return path_of(&dst, &src, dge_of(c, in, &dst, &src));
+}
+
 static void choose_unit(const coster *c, const ir_instr *in, uint32_t dge, cost *out)
 {
     const machine *m = &c->m;
     uint32_t asked = enum_arg(c->p, in, c->roles[in->op].engine);
-    bool stores = out->path == DP_STORE;
     if (dge == ISAE_dge_mode_swdge) {
         out->unit = DU_GPSIMD;
         out->trigger_ps = ps_of_ns(m->dma_sw_issue_ns);
         out->issue_ps = ps_of_ns(m->dma_sw_start_ns + m->dma_sw_piece_ns * (double)out->pieces +
                                  m->dma_sw_issue_ns);
         out->dispatch_ps = ps_of_ns(m->dma_sw_dispatch_ns);
-        out->path = stores ? DP_SOFT_STORE : DP_SOFT_LOAD;
     } else if (dge == ISAE_dge_mode_hwdge && c->p->target->gen >= 3) {
         out->unit = asked == ISAE_engine_scalar ? DU_SCALAR : DU_SYNC;
         out->issue_ps = ps_of_ns(m->dma_hw_issue_ns);
@@ -543,8 +557,9 @@ static void dma_cost(const coster *c, const ir_instr *in, cost *out)
     double moved = (double)bytes / (double)used;
     out->work_ps = ps_of_ns((double)mine * per_piece + moved / (m->dma_engine_rate * share));
     out->tail_ps = ps_of_ns(dst.chip ? m->dma_load_ns : m->dma_store_ns);
-    out->path = dst.chip ? (src.chip ? DP_CHIP : DP_LOAD) : (src.chip ? DP_STORE : DP_HBM);
-    choose_unit(c, in, dge_of(c, in, &dst, &src), out);
+    uint32_t dge = dge_of(c, in, &dst, &src);
+    out->path = path_of(&dst, &src, dge);
+    choose_unit(c, in, dge, out);
     out->latency_ps = out->issue_ps + out->dispatch_ps + out->work_ps + out->tail_ps;
 }
 
@@ -566,11 +581,6 @@ static void control_cost(const coster *c, const ir_instr *in, cost *out)
     out->issue_ps = out->latency_ps = ps_of_ns(ns);
 }
 
-engine_id cost_engine(const coster *c, uint32_t instr)
-{
-    return (engine_id)c->p->instrs.at[instr].engine;
-}
-
 void cost_of(const coster *c, uint32_t instr, cost *out)
 {
     const ir_instr *in = &c->p->instrs.at[instr];
@@ -588,7 +598,7 @@ void cost_of(const coster *c, uint32_t instr, cost *out)
     case ISA_core_barrier: control_cost(c, in, out); return;
     default: break;
     }
-    switch (cost_engine(c, instr)) {
+    switch ((engine_id)in->engine) {
     case ENG_TENSOR: pe_cost(c, in, out); break;
     case ENG_SCALAR: scalar_cost(c, in, out); break;
     case ENG_VECTOR: vector_cost(c, in, out); break;

@@ -65,7 +65,8 @@ typedef struct cost {
 
 // Requires: a verified program.
 void coster_init(coster *c, const ir *p, const machine *m);
-engine_id cost_engine(const coster *c, uint32_t instr);
+// The path that cost_of() finds. Requires: a DMA instruction.
+unsigned cost_dma_path(const coster *c, uint32_t instr);
 void cost_of(const coster *c, uint32_t instr, cost *out);
 
 // Arithmetic and traffic of one execution, for a profile.

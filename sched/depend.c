@@ -7,7 +7,11 @@
 // access is dropped when a later write covers it (whoever conflicts with the first also conflicts
 // with the second, which is ordered after it) or when a later read of the same stream does.
 
-enum { STRETCHES_MAX = 512, GRANULES_MAX = 1 << 14 };
+enum {
+    STRETCHES_MAX = 512,
+    GRANULES_MAX = 1 << 14,
+    READERS_FREE = 64,  // ranks within which readers of one place may change places
+};
 
 typedef struct past {
     reach r;
@@ -271,9 +275,13 @@ static void compare(depend *d, uint32_t i, const reach *r, bool write, past *q)
     bool certain = home == d->level ||
                    (!d->carried && home == q->home && same_stream(q, d->sp->mask[i]));
     if (!write && !q->write) {
-        if (!d->carried && certain && q->streams == d->sp->mask[i] && q->instr != i &&
-            !d->sink->pair && reach_covers(r, &q->r)) {
+        bool older = !d->sink->pair || d->order.rank[i] - d->order.rank[q->instr] > READERS_FREE;
+        if (!d->carried && certain && older && q->streams == d->sp->mask[i] && q->instr != i &&
+            reach_covers(r, &q->r)) {
             q->dead = true;
+            if (d->sink->pair && home == q->home) {
+                d->sink->pair(d->sink->ctx, q->instr, i);
+            }
         }
         return;
     }
@@ -289,7 +297,7 @@ static void compare(depend *d, uint32_t i, const reach *r, bool write, past *q)
         }
         if (met) {
             require(d, q->streams, q->rank);
-            if (d->sink->pair && home == q->home) {
+            if (d->sink->pair && !d->carried && home == q->home) {
                 d->sink->pair(d->sink->ctx, q->instr, i);
             }
         }

@@ -1,21 +1,274 @@
 #include "sched/issue.h"
 
+#include "sched/cost.h"
+
+// List scheduling. Within a block (instructions between loop instructions) each stream takes, when
+// it is free, the instruction that is ready and has the longest chain of costs behind it.
+
+typedef struct edge {
+    uint32_t to, next;  // next of the same origin: index + 1
+} edge;
+
+typedef struct waiting {
+    int64_t key;  // time it is ready; or, negated, the chain behind it
+    uint32_t instr;
+} waiting;
+
+typedef VEC(waiting) heap;
+
+typedef struct lister {
+    arena *mem;
+    program *pr;
+    const ir *p;
+    const stream_plan *sp;
+    coster cost;
+    uint32_t *block;  // of each instruction
+    uint32_t *head;   // of each instruction: edge + 1
+    VEC(edge) edges;
+    uint32_t *blockers;  // instructions yet to be issued before it
+    int64_t *chain;      // picoseconds from its start to the end of the block
+    int64_t *spent;      // its own
+    int64_t *ready;      // when the last of its predecessors is complete
+    heap early[STREAM_COUNT], open[STREAM_COUNT];
+    int64_t free_at[STREAM_COUNT];
+    uint32_t *instr, n;
+} lister;
+
+// ---- heaps, smallest key first; of equal keys the earlier instruction
+
+static bool before(const waiting *a, const waiting *b)
+{
+    return a->key != b->key ? a->key < b->key : a->instr < b->instr;
+}
+
+static void heap_push(arena *mem, heap *h, waiting w)
+{
+    vec_push(mem, h, w);
+    uint32_t at = h->n - 1;
+    for (; at && before(&w, &h->at[(at - 1) / 2]); at = (at - 1) / 2) {
+        h->at[at] = h->at[(at - 1) / 2];
+    }
+    h->at[at] = w;
+}
+
+static waiting heap_pop(heap *h)
+{
+    waiting top = h->at[0], w = h->at[--h->n];
+    uint32_t at = 0;
+    for (;;) {
+        uint32_t k = 2 * at + 1;
+        if (k >= h->n) {
+            break;
+        }
+        k += k + 1 < h->n && before(&h->at[k + 1], &h->at[k]);
+        if (!before(&h->at[k], &w)) {
+            break;
+        }
+        h->at[at] = h->at[k];
+        at = k;
+    }
+    h->at[at] = w;
+    return top;
+}
+
+// ---- the graph
+
+static bool is_loop(const ir_instr *in)
+{
+    return instr_opens_loop(in) || in->op == ISA_loop_end;
+}
+
+static void add_edge(void *ctx, uint32_t from, uint32_t to)
+{
+    lister *l = ctx;
+    if (l->block[from] != l->block[to] || is_loop(&l->p->instrs.at[from]) ||
+        is_loop(&l->p->instrs.at[to])) {
+        return;
+    }
+    if (l->head[from] && l->edges.at[l->head[from] - 1].to == to) {
+        return;
+    }
+    vec_push(l->mem, &l->edges, ((edge){to, l->head[from]}));
+    l->head[from] = l->edges.n;
+    l->blockers[to]++;
+}
+
+static void no_item(void *ctx, uint32_t instr, stream_mask streams, const uint32_t *need,
+                    bool carried)
+{
+    (void)ctx;
+    (void)instr;
+    (void)streams;
+    (void)need;
+    (void)carried;
+}
+
+static void no_sweep(void *ctx)
+{
+    (void)ctx;
+}
+
+static uint32_t first_stream(stream_mask m)
+{
+    uint32_t s = 0;
+    while (!(m >> s & 1)) {
+        s++;
+    }
+    return s;
+}
+
+static void measure(lister *l)
+{
+    cost c;
+    for (uint32_t i = l->p->instrs.n; i-- > 0;) {
+        cost_of(&l->cost, i, &c);
+        int64_t latency = c.kind == CK_DMA ? c.issue_ps + c.dispatch_ps + c.work_ps + c.tail_ps
+                                           : c.latency_ps;
+        l->spent[i] = latency > c.issue_ps ? latency : c.issue_ps;
+        int64_t behind = 0;
+        for (uint32_t e = l->head[i]; e; e = l->edges.at[e - 1].next) {
+            int64_t v = l->chain[l->edges.at[e - 1].to];
+            behind = v > behind ? v : behind;
+        }
+        l->chain[i] = behind + l->spent[i];
+    }
+}
+
+// ---- one block
+
+static void enter(lister *l, uint32_t i)
+{
+    uint32_t s = first_stream(l->sp->mask[i]);
+    heap_push(l->mem, &l->early[s], (waiting){l->ready[i], i});
+}
+
+static void issue(lister *l, uint32_t i, uint32_t s, int64_t now)
+{
+    cost c;
+    cost_of(&l->cost, i, &c);
+    l->instr[l->n++] = i;
+    for (uint32_t k = 0; k < STREAM_COUNT; k++) {
+        if ((l->sp->mask[i] >> k & 1) && l->free_at[k] < now + c.issue_ps) {
+            l->free_at[k] = now + c.issue_ps;
+        }
+    }
+    // A ring's transfers share the engines: the next begins when this one's bytes are moved.
+    if (stream_is_ring(s)) {
+        l->free_at[s] = now + (c.work_ps > c.issue_ps ? c.work_ps : c.issue_ps);
+    }
+    int64_t done = now + l->spent[i];
+    for (uint32_t e = l->head[i]; e; e = l->edges.at[e - 1].next) {
+        uint32_t to = l->edges.at[e - 1].to;
+        l->ready[to] = l->ready[to] > done ? l->ready[to] : done;
+        if (--l->blockers[to] == 0) {
+            enter(l, to);
+        }
+    }
+}
+
+// When stream s can issue next. INT64_MAX: it has nothing.
+static int64_t next_time(const lister *l, uint32_t s)
+{
+    if (l->open[s].n) {
+        return l->free_at[s];
+    }
+    if (!l->early[s].n) {
+        return INT64_MAX;
+    }
+    int64_t ready = l->early[s].at[0].key;
+    return ready > l->free_at[s] ? ready : l->free_at[s];
+}
+
+static void run_block(lister *l, uint32_t lo, uint32_t hi)
+{
+    memset(l->free_at, 0, sizeof l->free_at);
+    for (uint32_t i = lo; i < hi; i++) {
+        if (l->blockers[i] == 0) {
+            enter(l, i);
+        }
+    }
+    for (uint32_t left = hi - lo; left; left--) {
+        uint32_t best = 0;
+        int64_t when = INT64_MAX;
+        for (uint32_t s = 0; s < STREAM_COUNT; s++) {
+            int64_t t = next_time(l, s);
+            if (t < when) {
+                when = t;
+                best = s;
+            }
+        }
+        heap *early = &l->early[best], *open = &l->open[best];
+        while (early->n && early->at[0].key <= when) {
+            uint32_t i = heap_pop(early).instr;
+            heap_push(l->mem, open, (waiting){-l->chain[i], i});
+        }
+        issue(l, heap_pop(open).instr, best, when);
+    }
+}
+
+static issue_order new_order(arena *mem, const ir *p, uint32_t **instr, uint32_t **rank)
+{
+    *instr = NEW_N(mem, uint32_t, p->instrs.n);
+    *rank = NEW_N(mem, uint32_t, p->instrs.n);
+    return (issue_order){*instr, *rank};
+}
+
 issue_order issue_program(arena *mem, const ir *p)
 {
-    uint32_t *instr = NEW_N(mem, uint32_t, p->instrs.n), *rank = NEW_N(mem, uint32_t, p->instrs.n);
+    uint32_t *instr, *rank;
+    issue_order o = new_order(mem, p, &instr, &rank);
     for (uint32_t i = 0; i < p->instrs.n; i++) {
         instr[i] = i;
         rank[i] = i + 1;
     }
-    return (issue_order){instr, rank};
+    return o;
+}
+
+issue_order issue_list(arena *mem, program *pr, const stream_plan *sp)
+{
+    const ir *p = pr->ir;
+    uint32_t n = p->instrs.n;
+    lister *l = NEW(mem, lister);
+    l->mem = mem;
+    l->pr = pr;
+    l->p = p;
+    l->sp = sp;
+    coster_init(&l->cost, p, machine_of(p->target));
+    l->block = NEW_N(mem, uint32_t, n);
+    l->head = NEW_N(mem, uint32_t, n);
+    l->blockers = NEW_N(mem, uint32_t, n);
+    l->chain = NEW_N(mem, int64_t, n);
+    l->spent = NEW_N(mem, int64_t, n);
+    l->ready = NEW_N(mem, int64_t, n);
+    for (uint32_t i = 1; i < n; i++) {
+        l->block[i] = l->block[i - 1] + (is_loop(&p->instrs.at[i]) || is_loop(&p->instrs.at[i - 1]));
+    }
+    depend_sink sink = {no_item, no_sweep, add_edge, l};
+    depend *d = depend_new(mem, pr, sp, issue_program(mem, p), true);
+    for (uint32_t loop = 0; loop < sp->loops.n; loop++) {
+        depend_level(d, loop, &sink);
+    }
+    pr->pairs_exact = pr->pairs_conservative = 0;  // counted again for the order that comes out
+    measure(l);
+    uint32_t *rank;
+    issue_order o = new_order(mem, p, &l->instr, &rank);
+    for (uint32_t lo = 0, hi; lo < n; lo = hi) {
+        for (hi = lo + 1; hi < n && l->block[hi] == l->block[lo]; hi++) {
+        }
+        run_block(l, lo, hi);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        rank[l->instr[r]] = r + 1;
+    }
+    return o;
 }
 
 void schedule_streams(arena *mem, program *pr, const sched_opts *opts)
 {
     stream_plan sp;
-    (void)opts;
     pr->slots.n = pr->syncs.n = pr->semaphores.n = pr->dmas.n = 0;
     pr->pairs_exact = pr->pairs_conservative = 0;
     stream_plan_make(mem, pr, &sp);
-    synchronise(mem, pr, &sp, issue_program(mem, pr->ir));
+    issue_order order = opts->list ? issue_list(mem, pr, &sp) : issue_program(mem, pr->ir);
+    synchronise(mem, pr, &sp, order);
 }

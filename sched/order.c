@@ -22,7 +22,6 @@ typedef struct space_map {
 typedef struct orderer {
     arena *mem;
     const ir *p;
-    const coster *c;
     order *o;
     space_map chip[2][4];  // SBUF, PSUM; quadrants of 32 partitions
     space_map *hbm;        // of each tensor; none: bytes 0
@@ -61,8 +60,8 @@ static void edge(orderer *od, uint32_t from, uint32_t to, bool same_engine_too)
     if (!from || from - 1 == to) {
         return;
     }
-    engine_id e = cost_engine(od->c, from - 1);
-    if (e == cost_engine(od->c, to) && e != ENG_DMA && (!same_engine_too || e == ENG_TENSOR)) {
+    engine_id e = (engine_id)od->p->instrs.at[from - 1].engine;
+    if (e == (engine_id)od->p->instrs.at[to].engine && e != ENG_DMA && (!same_engine_too || e == ENG_TENSOR)) {
         return;
     }
     for (uint32_t k = od->now.n; k-- > 0;) {
@@ -77,7 +76,7 @@ static void touch(orderer *od, segment *s, uint32_t i, bool writes, bool reads)
 {
     edge(od, s->writer, i, reads);
     if (!writes) {
-        s->reader[cost_engine(od->c, i)] = i + 1;
+        s->reader[od->p->instrs.at[i].engine] = i + 1;
         return;
     }
     for (unsigned e = 0; e < ENG_COUNT; e++) {
@@ -380,11 +379,10 @@ static void pack(orderer *od)
     o->pred.n = sum;
 }
 
-void order_make(arena *mem, const coster *c, order *o)
+void order_make(arena *mem, const ir *p, order *o)
 {
-    const ir *p = c->p;
     *o = (order){0};
-    orderer od = {.mem = mem, .p = p, .c = c, .o = o};
+    orderer od = {.mem = mem, .p = p, .o = o};
     od.reg_writer = NEW_N(mem, uint32_t, p->registers + 1);
     prepare_spaces(&od);
     walk(&od, 0, p->instrs.n, 0);

@@ -1,7 +1,7 @@
 #ifndef SCHED_ORDER_H
 #define SCHED_ORDER_H
 
-#include "sched/cost.h"
+#include "lang/ir.h"
 
 // Which instructions must be complete before one may start, from the physical memory that they
 // touch. The clock's view: an edge between two instructions of one engine is kept only where the
@@ -13,6 +13,6 @@ typedef struct order {
 
 // Requires: every tensor placed. An edge from a later instruction is carried by a register loop.
 // Time: linear in instructions, operands and the pieces of memory that they touch.
-void order_make(arena *mem, const coster *c, order *o);
+void order_make(arena *mem, const ir *p, order *o);
 
 #endif

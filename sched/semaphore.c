@@ -264,7 +264,7 @@ static void gather_signals(synchroniser *y, bool carries[STREAM_COUNT][STREAM_CO
     for (uint32_t f = 0; f < STREAM_COUNT; f++) {
         for (uint32_t c = 0; c < STREAM_COUNT; c++) {
             rank_list *l = &y->signals[f][c];
-            if (y->level) {
+            if (y->level && l->n) {
                 qsort(l->at, l->n, sizeof *l->at, ascending);
             }
             uint32_t n = 0;

@@ -67,6 +67,11 @@ check 4 '' "nki: 'complex.npy' has an element type that kernels do not know" "$N
 check 4 '' "nki: 'many.npy' has a malformed shape, or more than 8 dimensions" "$NKI" run "$add" a=float32@many.npy "$b"
 check 4 '' "nki: 'vast.npy' is truncated*" "$NKI" run "$add" a=float32@vast.npy "$b"
 check 4 '' "nki: 'i8.npy' (int64) holds a 64-bit integer that does not fit in 32 bits" "$NKI" run "$add" a=@i8.npy "$b"
+# An import that cannot be read.
+truncate -s 65M vast_helper.py
+printf 'import nki\nimport vast_helper\n@nki.jit\ndef kernel():\n    vast_helper.f()\n' >imports.py
+check 1 '' '*error\[import_unreadable\]*vast_helper*' "$NKI" check imports.py
+rm vast_helper.py
 # Output that cannot be written.
 : >file
 check 4 '' "nki: cannot make the folder 'file/out': Not a directory" \

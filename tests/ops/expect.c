@@ -81,6 +81,10 @@ static bool parse_line(char *line, struct expect *e)
         (void)snprintf(e->target, sizeof e->target, "%s", next_word(&rest));
         return e->target[0] != '\0';
     }
+    if (strcmp(word, "grid") == 0) {
+        (void)snprintf(e->grid, sizeof e->grid, "%s", next_word(&rest));
+        return e->grid[0] != '\0';
+    }
     bool is_arg = strcmp(word, "arg") == 0;
     size_t *count = is_arg ? &e->arg_count : &e->out_count;
     if (*count == EXPECT_ITEMS_MAX) {

@@ -19,6 +19,7 @@ struct expect_item {
 
 struct expect {
     char target[16];  // "" when the file names none
+    char grid[4];     // the same
     size_t arg_count, out_count;
     struct expect_item args[EXPECT_ITEMS_MAX];
     struct expect_item outs[EXPECT_ITEMS_MAX];

@@ -11,6 +11,7 @@ ref.py and NumPy, never from a run of our own tool.
 NAME.expect, line by line:
     # comment
     target trn3                          default: trn2
+    grid 2                               default: launched without a grid
     arg NAME DTYPE [4,6]: v v v ...      a tensor argument, row-major
     arg NAME = LITERAL                   any other argument, as on the command line
     OUT DTYPE [2,3] rtol R atol A: v ... a result: out0, out1, ... or the name of an argument that the kernel writes
@@ -25,7 +26,7 @@ import numpy as np
 import ref
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TABLES = ["convert", "alu", "activation", "reduce", "matmul", "move", "search", "dma", "views", "control", "language", "extra"]
+TABLES = ["convert", "alu", "activation", "reduce", "matmul", "move", "search", "dma", "views", "control", "language", "extra", "cores", "mx"]
 CASES = {}
 
 HELPERS = {
@@ -74,10 +75,10 @@ def stored(values, dtype):
     return ref.round_float(values, dtype) if dtype in ref.FLOATS else ref.round_int(values, dtype)
 
 
-def case(name, what, body, args=None, outs=(), target=None, before="", types=None):
+def case(name, what, body, args=None, outs=(), target=None, before="", types=None, grid=None):
     """body: the kernel's lines. before: lines above the kernel (helpers, classes). args: dict of Arg or literal. types: annotations by name."""
     assert name not in CASES, f"two cases are called {name}"
-    CASES[name] = (what, body, args or {}, [o if isinstance(o, Out) else Out(*o) for o in outs], target, before, types or {})
+    CASES[name] = (what, body, args or {}, [o if isinstance(o, Out) else Out(*o) for o in outs], target, before, types or {}, grid)
 
 
 def number(v, dtype):
@@ -111,11 +112,12 @@ def try_value(value):
 
 
 def kernel_text(name):
-    what, body, args, _, target, before, types = CASES[name]
+    what, body, args, _, target, before, types, grid = CASES[name]
     text = "".join(f"# {line}\n" for line in what.strip().split("\n"))
     if args:
         text += "# try: " + " ".join(f"{n}={try_value(v)}" for n, v in args.items()) + "\n"
     text += "" if target is None else f"# target: {target}\n"
+    text += "" if grid is None else f"# grid: {grid}\n"
     code = before + body
     used = {h for h in HELPERS if re.search(rf"\b{h}\(", code)}
     head = [f"import {m}" for m in ("math",) if re.search(rf"\b{m}\.", code)]
@@ -124,6 +126,7 @@ def kernel_text(name):
     head += ["import nki"]
     head += ["import nki.isa as nisa"] if "nisa." in code or used & {"fetch", "give"} else []
     head += ["import nki.language as nl"] if "nl." in code or used else []
+    head += ["import nki.collectives as ncc"] if "ncc." in code else []
     head += ["import nki.typing as nt"] if any("nt." in t for t in types.values()) else []
     text += "\n".join(head) + "\n\n"
     before = "\n".join(line for line in before.split("\n") if not line.startswith("from dataclasses"))
@@ -136,8 +139,8 @@ def kernel_text(name):
 
 
 def expect_text(name):
-    _, _, args, outs, target, _, _ = CASES[name]
-    lines = ["# Made by make.py."] + ([f"target {target}"] if target else [])
+    _, _, args, outs, target, _, _, grid = CASES[name]
+    lines = ["# Made by make.py."] + ([f"target {target}"] if target else []) + ([f"grid {grid}"] if grid else [])
     for n, v in args.items():
         if isinstance(v, Arg):
             lines.append("arg {} {}: {}".format(n, *array(v.dtype, v.values)))

@@ -56,6 +56,10 @@ static void add_arguments(struct tool *tool, struct expect *e, const char *name)
         tool_arg(tool, "--target");
         tool_arg(tool, "%s", e->target);
     }
+    if (e->grid[0]) {
+        tool_arg(tool, "--grid");
+        tool_arg(tool, "%s", e->grid);
+    }
     tool_arg(tool, "--out");
     tool_arg(tool, "%s", tool->out_dir);
 }
@@ -92,6 +96,10 @@ static void run_try_line(struct tool *tool, struct expect *e, const char *name)
     if (e->target[0]) {
         tool_arg(tool, "--target");
         tool_arg(tool, "%s", e->target);
+    }
+    if (e->grid[0]) {
+        tool_arg(tool, "--grid");
+        tool_arg(tool, "%s", e->grid);
     }
     if (tool_run(tool) != 0) {
         give_up(tool, e, "the try line does not run");

@@ -187,6 +187,15 @@ static void errors__are_in_the_files_order(void **state)
     assert_int_equal(ds.errors, 3);
 }
 
+static void source__has_a_size_limit(void **state)
+{
+    (void)state;
+    module_ast m;
+    source src = {"big.nki", "", UINT32_MAX};  // refused before a byte is read
+    assert_false(parse_module(&src, &mem, &names, &ds, &m));
+    assert_int_equal(ds.first->id, D_source_too_large);
+}
+
 static void memory__ends_in_the_jump_at_every_size(void **state)
 {
     (void)state;
@@ -286,6 +295,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(module__keeps_the_statements_that_parse, fresh, done),
         cmocka_unit_test_setup_teardown(expression__is_one_and_may_span_lines, fresh, done),
         cmocka_unit_test_setup_teardown(errors__are_in_the_files_order, fresh, done),
+        cmocka_unit_test_setup_teardown(source__has_a_size_limit, fresh, done),
         cmocka_unit_test_setup_teardown(memory__ends_in_the_jump_at_every_size, fresh, done),
         cmocka_unit_test_setup_teardown(time__is_linear, fresh, done),
     };

@@ -294,7 +294,8 @@ static void depend__addresses_count_and_not_tensors(void **state)
                   0);
     assert_true(depends(f, 1, ENG_VECTOR, 0, false));
     assert_true(depends(f, 2, ENG_GPSIMD, 1, false));
-    assert_int_equal(f->at.n, 2 * 4);
+    assert_true(depends(f, 2, ENG_VECTOR, 0, false));  // not covered by the second write
+    assert_int_equal(f->at.n, 3 * 4);
 }
 
 static void depend__transfers_of_one_ring_are_not_ordered_by_it(void **state)
@@ -318,12 +319,14 @@ static void depend__parameters_do_not_alias_each_other(void **state)
                                     "Vector.memset dst=%2 value=0.0\n"
                                     "DMA.dma_copy dst=%0 src=%2\n"
                                     "DMA.dma_copy dst=%3 src=%1\n"
-                                    "DMA.dma_copy dst=%3 src=%0\n",
+                                    "DMA.dma_copy dst=%3 src=%0\n"
+                                    "Vector.tensor_copy dst=%2 src=%2\n",
                                0);
     assert_true(depends(f, 3, STREAM_RING0 + RING_STORE, 1, false));
     assert_true(depends(f, 3, STREAM_RING0 + RING_LOAD, 2, false));
     assert_true(depends(f, 1, ENG_VECTOR, 0, false));
-    assert_int_equal(f->at.n, 3 * 4);
+    assert_true(depends(f, 4, STREAM_RING0 + RING_STORE, 1, false));
+    assert_int_equal(f->at.n, 4 * 4);
 }
 
 static void depend__a_loop_stands_for_what_is_in_it(void **state)
@@ -364,13 +367,14 @@ static void depend__stated_dependences_and_prints_are_ordered(void **state)
 static void depend__dynamic_views_reach_the_whole_row_and_are_counted(void **state)
 {
     static const char text[] = HEAD "%0 \"t\" float32[128, 64] sbuf\n"
+                                    "GpSimd.memset dst=%0 value=0.0\n"
                                     "Sync.register_move dst=r0 src=3\n"
                                     "Vector.memset dst=%0[0:32, 0:8].register(r0) value=0.0\n"
                                     "GpSimd.memset dst=%0[0:32, 40:48] value=0.0\n"
                                     "Scalar.tensor_copy dst=%0[64:96, 0:8] src=%0[64:96, 8:16]\n";
     const found *f = depend_of(*state, text, 0);
-    assert_true(depends(f, 2, ENG_VECTOR, 1, false));
-    assert_int_equal(f->at.n, 4);  // other partitions are other memory
+    assert_true(depends(f, 3, ENG_VECTOR, 2, false));
+    assert_false(depends(f, 4, ENG_VECTOR, 2, false));  // other partitions are other memory
 }
 
 int main(void)
