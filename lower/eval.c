@@ -1110,6 +1110,36 @@ static value eval_items(interp *it, const ast *e, bool list)
     return list ? l : v_tuple(it, l.u.list->at, l.u.list->n);
 }
 
+static bool is_int_constant(const ast *e)
+{
+    return e->kind == AST_INT || (e->kind == AST_UNARY && e->u.bin.l->kind == AST_INT);
+}
+
+static value eval_set(interp *it, const ast *e)
+{
+    value l = eval_items(it, e, true);
+    if (IS_ERR(l)) {
+        return l;
+    }
+    value s = v_set(it);
+    for (uint32_t i = 0; i < l.u.list->n; i++) {
+        if (!dict_set(it, s.u.dict, l.u.list->at[i], VNONE)) {
+            return VERR;
+        }
+    }
+    // CPython keeps three constants or more as a frozenset that it builds twice, which shows where
+    // numbers collide.
+    bool constant = e->u.list.n >= 3;
+    for (const ast *i = e->u.list.first; i && constant; i = i->next) {
+        constant = is_int_constant(i);
+    }
+    if (constant) {
+        set_settle(it, s.u.dict);
+        s.u.dict->settled = 0;
+    }
+    return s;
+}
+
 static value eval_dict(interp *it, const ast *e)
 {
     value d = v_dict(it);
@@ -1333,16 +1363,7 @@ value eval(interp *it, const ast *e)
     switch ((ast_kind)e->kind) {
     case AST_TUPLE: return eval_items(it, e, false);
     case AST_LIST: return eval_items(it, e, true);
-    case AST_SET: {
-        value l = eval_items(it, e, true);
-        value s = v_set(it);
-        for (uint32_t i = 0; !IS_ERR(l) && i < l.u.list->n; i++) {
-            if (!dict_set(it, s.u.dict, l.u.list->at[i], VNONE)) {
-                return VERR;
-            }
-        }
-        return IS_ERR(l) ? l : s;
-    }
+    case AST_SET: return eval_set(it, e);
     case AST_DICT: return eval_dict(it, e);
     case AST_UNARY: {
         TRY(v, e->u.bin.l);

@@ -250,7 +250,10 @@ bool stack_ok(interp *it)
     if (&here > it->stack_limit) {
         return true;
     }
-    interp_raise(it, diag_recursion_too_deep(&it->pend, interp_loc(it)));
+    // The innermost call, wherever in it the stack ran out: the same place in every build.
+    const frame *f = it->top;
+    loc at = f && f->prev && f->call ? (loc){source_of(f->prev->module), f->call->at} : interp_loc(it);
+    interp_raise(it, diag_recursion_too_deep(&it->pend, at));
     return false;
 }
 

@@ -292,7 +292,7 @@ static void make_step(sim *s, uint32_t i, const cost *c, unsigned track, bool ow
 static void make_control(sim *s, uint32_t i, const cost *c)
 {
     unsigned own = s->p->instrs.at[i].engine;
-    uint8_t mask = s->loop_mask[i] ? s->loop_mask[i] : (uint8_t)(1u << own);
+    unsigned mask = s->loop_mask[i] ? s->loop_mask[i] : 1u << own;
     for (unsigned e = 0; e < ENG_DMA; e++) {
         if (mask >> e & 1) {
             make_step(s, i, c, e, e == own);
