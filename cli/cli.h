@@ -32,7 +32,7 @@ typedef struct cli_opts {
     named_text *expect;
     size_t expect_count;
     const char *dump, *stop_after, *out_dir, *out_file;
-    const char *json_file, *csv_file, *perfetto_file, *against;  // nki profile
+    const char *json_file, *csv_file, *perfetto_file, *html_file, *against;  // nki profile
     named_text *trips, *machine;
     size_t trip_count, machine_count;
     bool instructions;

@@ -100,7 +100,9 @@ static int time_kernel(session *s, nki_kernel *k, nki_profile **p)
         po.machine = values;
         po.machine_count = o->machine_count;
         po.events_max =
-            o->csv_file || o->perfetto_file || (o->json_file && o->instructions) ? EVENTS_MAX : 0;
+            o->csv_file || o->perfetto_file || o->html_file || (o->json_file && o->instructions)
+                ? EVENTS_MAX
+                : 0;
         st = session_result(s, nki_profile_create(k, &po, p));
     }
     free(trips);
@@ -122,12 +124,16 @@ static int show(session *s, nki_profile *p, nki_profile *other)
     if (st == EXIT_DONE && o->perfetto_file) {
         st = form(s, p, NKI_PROFILE_PERFETTO, o->perfetto_file);
     }
+    if (st == EXIT_DONE && o->html_file) {
+        st = form(s, p, NKI_PROFILE_HTML, o->html_file);
+    }
     if (st == EXIT_DONE && other) {
         const char *text;
         size_t len;
         nki_status ns = nki_profile_compare(p, other, &text, &len);
         st = ns == NKI_OK ? write_text("-", text, len) : session_result(s, ns);
-    } else if (st == EXIT_DONE && !o->json_file && !o->csv_file && !o->perfetto_file && !o->quiet) {
+    } else if (st == EXIT_DONE && !o->json_file && !o->csv_file && !o->perfetto_file &&
+               !o->html_file && !o->quiet) {
         st = form(s, p, NKI_PROFILE_TEXT, "-");
     }
     return st;
@@ -182,6 +188,7 @@ const command command_profile = {
     "                            instruction's times and what it waited for\n"
     "    --csv FILE|-            a row for each instruction\n"
     "    --perfetto FILE|-       a timeline for ui.perfetto.dev\n"
+    "    --html FILE|-           a page with timelines beside the source, for any browser\n"
     "    --against FILE[::KERNEL]  the same for another kernel, or IN.neff, beside it\n"
     "    --trip NAME=N           how often a register loop runs whose length depends on data;\n"
     "                            NAME: the line of the loop, or its register (r3)\n"
@@ -190,6 +197,7 @@ const command command_profile = {
     "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
     "    --memory-limit SIZE  --step-limit N      of the compile\n"
     "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "--json --csv --perfetto --instructions --against --trip --machine --target --grid -I --env -W "
+    "--json --csv --perfetto --html --instructions --against --trip --machine --target --grid -I "
+    "--env -W "
     "--memory-limit --step-limit --diag-format --color -q -v",
     profile};

@@ -248,6 +248,7 @@ typedef enum option_id {
     OPT_JSON,
     OPT_CSV,
     OPT_PERFETTO,
+    OPT_HTML,
     OPT_AGAINST,
     OPT_INSTRUCTIONS,
     OPT_TRIP,
@@ -289,6 +290,7 @@ static const struct {
     [OPT_JSON] = {"--json", true},
     [OPT_CSV] = {"--csv", true},
     [OPT_PERFETTO] = {"--perfetto", true},
+    [OPT_HTML] = {"--html", true},
     [OPT_AGAINST] = {"--against", true},
     [OPT_INSTRUCTIONS] = {"--instructions", false},
     [OPT_TRIP] = {"--trip", true},
@@ -329,6 +331,7 @@ static int apply(option_id id, char *v, cli_opts *o)
     case OPT_JSON: o->json_file = v; return EXIT_DONE;
     case OPT_CSV: o->csv_file = v; return EXIT_DONE;
     case OPT_PERFETTO: o->perfetto_file = v; return EXIT_DONE;
+    case OPT_HTML: o->html_file = v; return EXIT_DONE;
     case OPT_AGAINST: o->against = v; return EXIT_DONE;
     case OPT_INSTRUCTIONS: o->instructions = true; return EXIT_DONE;
     case OPT_TRIP: return add_named(name, v, "NAME=COUNT", &o->trips, &o->trip_count);

@@ -72,7 +72,10 @@ int session_result(session *s, nki_status st)
     case NKI_ERR_FORMAT:
     case NKI_ERR_LIMIT:
     case NKI_ERR_RUN:
-    case NKI_ERR_INTERNAL: break;
+    case NKI_ERR_INTERNAL:
+    case NKI_ERR_TIMEOUT:
+    case NKI_ERR_CANCELLED:
+    case NKI_ERR_HOST: break;
     }
     const char *why = nki_context_error(s->ctx);
     return other_error("%s", *why ? why : nki_status_text(st));

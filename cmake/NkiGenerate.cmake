@@ -31,16 +31,21 @@ function(nki_bison target input)
   target_include_directories(${target} PUBLIC ${PROJECT_BINARY_DIR})
 endfunction()
 
-# The kernel-language modules under stdlib/modules, as one C file that implements stdlib.h.
+# The kernel-language modules under stdlib/modules and the kernels under stdlib/ops, as C files that
+# implement stdlib.h.
 function(nki_embed target)
   add_executable(nki_embed ${PROJECT_SOURCE_DIR}/tools/embed.c)
   nki_warnings(nki_embed)
-  set(root ${PROJECT_SOURCE_DIR}/stdlib/modules)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/stdlib)
+  nki_embed_folder(${target} modules stdlib "<stdlib>")
+  nki_embed_folder(${target} ops stdlib_op "<stdlib>/ops")
+endfunction()
+function(nki_embed_folder target folder prefix shown)
+  set(root ${PROJECT_SOURCE_DIR}/stdlib/${folder})
   file(GLOB_RECURSE modules CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*.nki)
   list(TRANSFORM modules PREPEND ${root}/ OUTPUT_VARIABLE paths)
-  set(out ${PROJECT_BINARY_DIR}/stdlib/modules.c)
-  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/stdlib)
-  add_custom_command(OUTPUT ${out} COMMAND nki_embed ${out} ${root} ${modules}
+  set(out ${PROJECT_BINARY_DIR}/stdlib/${folder}.c)
+  add_custom_command(OUTPUT ${out} COMMAND nki_embed ${out} ${prefix} ${shown} ${root} ${modules}
     DEPENDS nki_embed ${paths} VERBATIM)
   target_sources(${target} PRIVATE ${out})
 endfunction()

@@ -6,6 +6,7 @@
 #include "neff/neff.h"
 #include "parser/parse.h"
 #include "sched/place.h"
+#include "sched/program_print.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -180,24 +181,15 @@ static bool verify(session *s, const ir *p, const char *after)
     return !wrong;
 }
 
-// The queues in text: each engine's instructions in issue order, by number and opcode.
-static void dump_queues(session *s, const program *pr)
+// Each stream's instructions with their waits and signals.
+static void dump_streams(session *s, const program *pr)
 {
-    if (!wants(s, "sched")) {
-        return;
+    if (wants(s, "sched")) {
+        textbuf t;
+        text_init(&t, &s->mem);
+        program_print(pr, &t);
+        dump(s, "sched", &t);
     }
-    textbuf t;
-    text_init(&t, &s->mem);
-    text_printf(&t, "memory hbm=%llu sbuf_peak=%u psum_peak=%u\n",
-                (unsigned long long)pr->hbm_bytes, pr->sbuf_peak_bytes, pr->psum_peak_bytes);
-    for (int e = 0; e < ENG_COUNT; e++) {
-        text_printf(&t, "queue %s %u\n", engine_name((engine_id)e), pr->queue[e].n);
-        for (uint32_t i = 0; i < pr->queue[e].n; i++) {
-            uint32_t at = pr->queue[e].at[i];
-            text_printf(&t, "  %u %s\n", at, isa_table[pr->ir->instrs.at[at].op].name);
-        }
-    }
-    dump(s, "sched", &t);
 }
 
 // Whether ds has this diagnostic already: what both programs of a launch say is said once.
@@ -260,7 +252,7 @@ static void schedule_core(session *s, ir *p, uint32_t core)
     if (ends(s, "placed") || !verify(s, pr->ir, "schedule")) {
         return;
     }
-    dump_queues(s, pr);
+    dump_streams(s, pr);
     if (ends(s, "sched")) {
         return;
     }
@@ -379,6 +371,8 @@ nki_status compile(const compile_request *rq, nki_diags *ds, compile_result *out
         diags_init(&s->ds, &s->mem);
         s->ds.policy = rq->policy;
         loader_init(&s->ld, &s->mem, &s->names, rq->roots, rq->root_count);
+        s->ld.resolve = rq->resolve;
+        s->ld.resolve_ctx = rq->resolve_ctx;
         if (rq->found) {
             parse_only(s);
         } else {

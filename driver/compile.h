@@ -6,6 +6,7 @@
 #include "lang/target.h"
 #include "lower/specialize.h"
 
+#include <nki/context.h>
 #include <nki/kernel.h>
 
 // An argument of a compile: a tensor's type and shape, or the text of a Python expression.
@@ -37,6 +38,8 @@ typedef struct compile_request {
     uint64_t step_limit;
     void (*print)(void *ctx, const char *text, size_t len);
     void *print_ctx;
+    int (*resolve)(void *ctx, const char *dotted, nki_module_text *out);
+    void *resolve_ctx;
     // What is watched.
     void (*dump)(void *ctx, const char *stage, const char *text, size_t len);
     void *dump_ctx;
@@ -67,6 +70,13 @@ typedef struct compile_result {
     nki_times times;
     char why[512];  // a sentence when the status is not NKI_OK
 } compile_result;
+
+// What a compile's bytes depend on, files that it imports apart: source text (rq->text is given),
+// entry, arguments, grid, settings and the tool's own build. Equal keys, equal bytes.
+typedef struct compile_digest {
+    uint64_t lo, hi;
+} compile_digest;
+compile_digest compile_key(const compile_request *rq);
 
 // Source to container. Never ends the process: out of memory and limits come back as a status.
 nki_status compile(const compile_request *rq, nki_diags *ds, compile_result *out);

@@ -126,6 +126,11 @@ nki_status diag_store_take(nki_diags *d, const diags *src)
     return NKI_OK;
 }
 
+nki_status diag_store_append(nki_diags *d, const nki_diags *from)
+{
+    return from && from != d ? diag_store_take(d, &from->ds) : NKI_OK;
+}
+
 bool diag_store_policy(diag_policy *policy, const char *word)
 {
     if (strcmp(word, "error") == 0) {

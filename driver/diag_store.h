@@ -9,6 +9,9 @@
 // Returns NKI_ERR_NOMEM when that fails.
 nki_status diag_store_take(nki_diags *d, const diags *src);
 
+// The same from another store; either may be NULL.
+nki_status diag_store_append(nki_diags *d, const nki_diags *from);
+
 // Sets *policy from "NAME", "no-NAME", "error", "error=NAME". false: no such
 // warning.
 bool diag_store_policy(diag_policy *policy, const char *word);

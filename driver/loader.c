@@ -14,19 +14,20 @@
 #include <sys/stat.h>
 
 // Import rules. `from ..a import b` goes by path from the importing file. An absolute name is, in
-// this order: a built-in module; looked for in the folder of the importing file, the folder of the
-// entry file, the folders that hold their packages, each -I, each -I/src. In a folder, a.b is
-// a/b.nki, a/b.py, a/b/__init__.nki, a/b/__init__.py, or, when nothing else is found anywhere,
-// the folder a/b.
+// this order: a built-in module; the embedder's; looked for in the folder of the importing file,
+// the folder of the entry file, the folders that hold their packages, each -I, each -I/src. In a
+// folder, a.b is a/b.nki, a/b.py, a/b/__init__.nki, a/b/__init__.py, or, when nothing else is found
+// anywhere, the folder a/b.
 
 struct loader_entry {
     loaded_module mod;  // first: a loaded_module pointer is its entry
     module_ast tree;
     source src;
     const char *real;  // identity: the real path, or "<stdlib>/..."
-    const char *dir;   // where relative imports start; for a built-in its dotted package
+    const char *dir;   // where relative imports start; without a file: its dotted package
     const char *top;   // the folder that holds the outermost package around the file, or NULL
     bool failed;       // errors were recorded when it was read
+    bool no_file;      // built in, or the embedder's
     loader_entry *next;
 };
 
@@ -170,6 +171,49 @@ static loader_entry *find_real(loader *ld, const char *real)
     return e;
 }
 
+// "a.b" in a.b.c; a.b.c itself where that is a package.
+static const char *package_of(loader *ld, const char *dotted, bool is_package)
+{
+    const char *dot = strrchr(dotted, '.');
+    return is_package ? dotted : arena_text(ld->mem, dotted, dot ? (size_t)(dot - dotted) : 0);
+}
+
+// What the embedder answers to the name; NULL: nothing, or errors were recorded.
+static const loaded_module *load_resolved(loader *ld, const char *dotted, diags *ds)
+{
+    nki_module_text t = {0};
+    if (!ld->resolve || !*dotted || !ld->resolve(ld->resolve_ctx, dotted, &t) || !t.text) {
+        return NULL;
+    }
+    const char *path = t.path ? t.path : dotted;
+    const char *real = arena_printf(ld->mem, "<resolved>/%s", dotted);
+    loader_entry *e = find_real(ld, real);
+    if (e) {
+        return result(e);
+    }
+    if (t.len > SOURCE_MAX_BYTES) {
+        diag_import_unreadable(ds, (loc){0}, dotted, "it is larger than a kernel file may be");
+        return NULL;
+    }
+    e = NEW(ld->mem, loader_entry);
+    e->real = real;
+    e->no_file = true;
+    e->src = (source){arena_text(ld->mem, path, strlen(path)), arena_text(ld->mem, t.text, t.len),
+                      (uint32_t)t.len};
+    e->mod.name = arena_text(ld->mem, dotted, strlen(dotted));
+    e->mod.path = e->src.name;
+    for (loader_entry *o = ld->first; o; o = o->next) {
+        if (strcmp(o->mod.path, e->mod.path) == 0) {
+            e->mod.path = real;  // two modules of one path: the name keeps them apart
+        }
+    }
+    e->mod.is_package = t.is_package != 0;
+    e->dir = package_of(ld, e->mod.name, e->mod.is_package);
+    append(ld, e);
+    parse_entry(ld, e, ds);
+    return result(e);
+}
+
 static const loaded_module *load_builtin(loader *ld, const stdlib_module *m, diags *ds)
 {
     loader_entry *e = find_real(ld, m->path);
@@ -179,9 +223,8 @@ static const loaded_module *load_builtin(loader *ld, const stdlib_module *m, dia
         e->src = (source){m->path, m->text, (uint32_t)m->len};
         e->mod = (loaded_module){.path = m->path, .name = m->name, .builtin = true};
         e->mod.is_package = m->is_package;
-        const char *dot = strrchr(m->name, '.');
-        e->dir = m->is_package ? m->name
-                               : arena_text(ld->mem, m->name, dot ? (size_t)(dot - m->name) : 0);
+        e->no_file = true;
+        e->dir = package_of(ld, m->name, m->is_package);
         append(ld, e);
         parse_entry(ld, e, ds);
     }
@@ -245,7 +288,7 @@ static const loaded_module *try_dir(loader *ld, const char *dir, const char *dot
 static const loaded_module *load_relative(loader *ld, const loader_entry *from, uint32_t level,
                                           const char *dotted, diags *ds)
 {
-    if (from->mod.builtin) {
+    if (from->no_file) {
         char *pkg = arena_text(ld->mem, from->dir, strlen(from->dir));
         for (uint32_t i = 1; i < level; i++) {
             char *dot = strrchr(pkg, '.');
@@ -254,8 +297,8 @@ static const loaded_module *load_relative(loader *ld, const loader_entry *from, 
         const char *full = *pkg && *dotted ? arena_printf(ld->mem, "%s.%s", pkg, dotted)
                            : *pkg          ? pkg
                                            : dotted;
-        const stdlib_module *m = stdlib_find(full);
-        return m ? load_builtin(ld, m, ds) : NULL;
+        const stdlib_module *m = from->mod.builtin ? stdlib_find(full) : NULL;
+        return m ? load_builtin(ld, m, ds) : from->mod.builtin ? NULL : load_resolved(ld, full, ds);
     }
     const char *dir = from->dir;
     if (level > 1) {
@@ -284,9 +327,9 @@ static const char *search_dir(loader *ld, const loader_entry *from, size_t i)
 {
     size_t r = i - 4;
     switch (i) {
-    case 0: return from->mod.builtin ? NULL : from->dir;
+    case 0: return from->no_file ? NULL : from->dir;
     case 1: return ld->entry ? ld->entry->dir : NULL;
-    case 2: return from->mod.builtin ? NULL : from->top;
+    case 2: return from->no_file ? NULL : from->top;
     case 3: return ld->entry ? ld->entry->top : NULL;
     default:
         return r < ld->root_count       ? ld->roots[r]
@@ -331,7 +374,12 @@ static const loaded_module *load_absolute(loader *ld, const loader_entry *from, 
     if (b || is_python_library(dotted)) {
         return NULL;  // a part of a modelled package that the model lacks
     }
-    const loaded_module *m = search(ld, from, dotted, false, ds);
+    unsigned errors = ds->errors;
+    const loaded_module *m = load_resolved(ld, dotted, ds);
+    if (m || ds->errors != errors) {
+        return m;
+    }
+    m = search(ld, from, dotted, false, ds);
     return m ? m : search(ld, from, dotted, true, ds);
 }
 

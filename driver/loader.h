@@ -3,6 +3,7 @@
 
 #include "lower/specialize.h"
 
+#include <nki/context.h>
 #include <nki/status.h>
 
 // Finds, reads and parses what a compile reaches. Lives in the compile's arena; a file is parsed
@@ -14,6 +15,9 @@ typedef struct loader {
     intern *names;
     const char *const *roots;  // -I, in order
     size_t root_count;
+    // The embedder's modules; NULL: none. As in nki_context_opts.
+    int (*resolve)(void *ctx, const char *dotted, nki_module_text *out);
+    void *resolve_ctx;
     int fd;               // open while a file is read, else -1 (see read_source)
     double parse_ms;      // spent in the parser, imports included
     loader_entry *entry;  // the kernel's own file

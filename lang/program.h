@@ -9,11 +9,7 @@
 // A stream issues instructions in order: the queue of an engine's sequencer (numbered as the
 // engine), or a DMA ring. An engine completes an instruction before it issues the next; a ring
 // issues ahead, and its transfers complete in order.
-enum {
-    STREAM_RING0 = ENG_DMA,
-    DMA_RINGS = 8,
-    STREAM_COUNT = STREAM_RING0 + DMA_RINGS
-};
+enum { STREAM_RING0 = ENG_DMA, DMA_RINGS = 8, STREAM_COUNT = STREAM_RING0 + DMA_RINGS };
 
 typedef enum dma_ring {
     RING_LOAD,      // HBM to chip
@@ -53,7 +49,7 @@ typedef struct sync_op {
 // instructions) has an entry in each.
 typedef struct queue_slot {
     uint32_t instr;
-    uint32_t sync;   // first, in program.syncs; in the order of sync_kind
+    uint32_t sync;  // first, in program.syncs; in the order of sync_kind
     uint32_t nsync;
 } queue_slot;
 
@@ -65,22 +61,22 @@ typedef struct semaphore_info {
 
 // How a DMA instruction is carried out.
 typedef struct dma_info {
-    uint32_t instr;        // ascending
-    uint8_t ring;          // dma_ring
-    uint8_t trigger;       // engine whose sequencer starts it
-    uint8_t dge;           // ISAE_dge_mode_*, never unknown
+    uint32_t instr;   // ascending
+    uint8_t ring;     // dma_ring
+    uint8_t trigger;  // engine whose sequencer starts it
+    uint8_t dge;      // ISAE_dge_mode_*, never unknown
     uint8_t priority;
-    uint16_t engines;      // bit e: DMA engine e moves a part
+    uint16_t engines;  // bit e: DMA engine e moves a part
     uint16_t pad;
     uint32_t descriptors;  // contiguous pieces, of the side that has more
     uint64_t bytes;        // moved, in the wider dtype
 } dma_info;
 
 typedef struct program {
-    ir *ir;                             // every tensor placed
-    VEC(uint32_t) queue[ENG_COUNT];     // instructions of each engine, in issue order
-    uint64_t hbm_bytes;                 // HBM segment for temporaries and constants
-    uint32_t sbuf_peak_bytes;           // highest byte used in a partition
+    ir *ir;                          // every tensor placed
+    VEC(uint32_t) queue[ENG_COUNT];  // instructions of each engine, in issue order
+    uint64_t hbm_bytes;              // HBM segment for temporaries and constants
+    uint32_t sbuf_peak_bytes;        // highest byte used in a partition
     uint32_t psum_peak_bytes;
     uint32_t stream_first[STREAM_COUNT + 1];  // stream s: slots stream_first[s] .. [s + 1] - 1
     VEC(queue_slot) slots;

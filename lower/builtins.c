@@ -6,16 +6,42 @@
 #include <string.h>
 
 static const char *const type_names[T_COUNT] = {
-    [T_OBJECT] = "object", [T_INT] = "int", [T_FLOAT] = "float", [T_BOOL] = "bool", [T_STR] = "str",
-    [T_BYTES] = "bytes", [T_LIST] = "list", [T_TUPLE] = "tuple", [T_DICT] = "dict", [T_SET] = "set",
-    [T_FROZENSET] = "frozenset", [T_RANGE] = "range", [T_SLICE] = "slice", [T_TYPE] = "type",
-    [T_FUNCTION] = "function", [T_NONETYPE] = "NoneType", [T_TENSOR] = "NkiTensor",
-    [T_REGISTER] = "VirtualRegister", [T_INSTR] = "NkiInstruction", [T_DTYPE] = "DType",
-    [T_REGION] = "MemoryRegion", [T_MODULE] = "module", [T_PROPERTY] = "property",
-    [T_STATICMETHOD] = "staticmethod", [T_CLASSMETHOD] = "classmethod", [T_SUPER] = "super",
-    [T_ENUMERATE] = "enumerate", [T_ZIP] = "zip", [T_MAP] = "map", [T_FILTER] = "filter",
-    [T_REVERSED] = "reversed", [T_ELLIPSIS] = "ellipsis", [T_METHOD] = "method",
-    [T_GENERATOR] = "generator", [T_COMPLEX] = "complex", [T_BUILTIN] = "builtin_function_or_method",
+    [T_OBJECT] = "object",
+    [T_INT] = "int",
+    [T_FLOAT] = "float",
+    [T_BOOL] = "bool",
+    [T_STR] = "str",
+    [T_BYTES] = "bytes",
+    [T_LIST] = "list",
+    [T_TUPLE] = "tuple",
+    [T_DICT] = "dict",
+    [T_SET] = "set",
+    [T_FROZENSET] = "frozenset",
+    [T_RANGE] = "range",
+    [T_SLICE] = "slice",
+    [T_TYPE] = "type",
+    [T_FUNCTION] = "function",
+    [T_NONETYPE] = "NoneType",
+    [T_TENSOR] = "NkiTensor",
+    [T_REGISTER] = "VirtualRegister",
+    [T_INSTR] = "NkiInstruction",
+    [T_DTYPE] = "DType",
+    [T_REGION] = "MemoryRegion",
+    [T_MODULE] = "module",
+    [T_PROPERTY] = "property",
+    [T_STATICMETHOD] = "staticmethod",
+    [T_CLASSMETHOD] = "classmethod",
+    [T_SUPER] = "super",
+    [T_ENUMERATE] = "enumerate",
+    [T_ZIP] = "zip",
+    [T_MAP] = "map",
+    [T_FILTER] = "filter",
+    [T_REVERSED] = "reversed",
+    [T_ELLIPSIS] = "ellipsis",
+    [T_METHOD] = "method",
+    [T_GENERATOR] = "generator",
+    [T_COMPLEX] = "complex",
+    [T_BUILTIN] = "builtin_function_or_method",
 };
 
 const char *vtype_name(vtype t)
@@ -33,12 +59,16 @@ static bool arity(interp *it, const char *name, const args *a, uint32_t lo, uint
         return true;
     }
     if (lo == hi) {
-        type_error(it, lo == 1 ? "%s() takes exactly one argument (%u given)" : "%s expected %u arguments, got %u", name,
-                   lo == 1 ? a->n : lo, a->n);
+        type_error(it,
+                   lo == 1 ? "%s() takes exactly one argument (%u given)"
+                           : "%s expected %u arguments, got %u",
+                   name, lo == 1 ? a->n : lo, a->n);
     } else if (a->n < lo) {
-        type_error(it, "%s expected at least %u argument%s, got %u", name, lo, lo == 1 ? "" : "s", a->n);
+        type_error(it, "%s expected at least %u argument%s, got %u", name, lo, lo == 1 ? "" : "s",
+                   a->n);
     } else {
-        type_error(it, "%s expected at most %u argument%s, got %u", name, hi, hi == 1 ? "" : "s", a->n);
+        type_error(it, "%s expected at most %u argument%s, got %u", name, hi, hi == 1 ? "" : "s",
+                   a->n);
     }
     return false;
 }
@@ -74,7 +104,8 @@ static value b_print(interp *it, const args *a)
         } else if (a->kw[j] == N(file)) {
             file = v;
         } else if (a->kw[j] != N(flush)) {
-            return type_error(it, "'%s' is an invalid keyword argument for print()", a->kw[j]->text);
+            return type_error(it, "'%s' is an invalid keyword argument for print()",
+                              a->kw[j]->text);
         }
     }
     if ((sep.tag != V_NONE && sep.tag != V_STR) || (end.tag != V_NONE && end.tag != V_STR)) {
@@ -100,7 +131,8 @@ static value b_print(interp *it, const args *a)
         text_char(&t, '\n');
     }
     if (file.tag == V_OBJ) {
-        return call_method(it, file, intern_cstr(it->names, "write"), (value[]){v_str(it, t.at, t.len)}, 1);
+        return call_method(it, file, intern_cstr(it->names, "write"),
+                           (value[]){v_str(it, t.at, t.len)}, 1);
     }
     if (it->o->print) {
         it->o->print(it->o->print_ctx, t.at, t.len);
@@ -117,11 +149,13 @@ static value length(interp *it, value v)
     case V_BYTES: return VINT(v.u.str->len);
     case V_LIST: return VINT(v.u.list->n);
     case V_TUPLE: return VINT(v.u.tuple->n);
-    case V_DICT: case V_SET: return VINT(v.u.dict->live);
+    case V_DICT:
+    case V_SET: return VINT(v.u.dict->live);
     case V_RANGE: {
         const vrange *r = v.u.range;
-        return VINT(r->step > 0 ? (r->start < r->stop ? (r->stop - r->start - 1) / r->step + 1 : 0)
-                                : (r->start > r->stop ? (r->start - r->stop - 1) / -r->step + 1 : 0));
+        return VINT(r->step > 0
+                        ? (r->start < r->stop ? (r->stop - r->start - 1) / r->step + 1 : 0)
+                        : (r->start > r->stop ? (r->start - r->stop - 1) / -r->step + 1 : 0));
     }
     case V_CLASS:
         if (v.u.cls->is_enum) {
@@ -163,10 +197,12 @@ static value b_abs(interp *it, const args *a)
     }
     if (v.tag == V_INT || v.tag == V_BOOL) {
         int64_t i = as_int(v);
-        return i == INT64_MIN ? raise_msg(it, "OverflowError", "abs() does not fit in 64 bits") : VINT(i < 0 ? -i : i);
+        return i == INT64_MIN ? raise_msg(it, "OverflowError", "abs() does not fit in 64 bits")
+                              : VINT(i < 0 ? -i : i);
     }
     value r = call_special(it, v, N(__abs__), NULL, 0);
-    return r.tag != V_UNDEF ? r : type_error(it, "bad operand type for abs(): '%s'", type_name(it, v));
+    return r.tag != V_UNDEF ? r
+                            : type_error(it, "bad operand type for abs(): '%s'", type_name(it, v));
 }
 
 static value extreme(interp *it, const args *a, bool max)
@@ -179,7 +215,8 @@ static value extreme(interp *it, const args *a, bool max)
         } else if (a->kw[j] == N(default_)) {
             dflt = a->at[a->n + j];
         } else {
-            return type_error(it, "%s() got an unexpected keyword argument '%s'", name, a->kw[j]->text);
+            return type_error(it, "%s() got an unexpected keyword argument '%s'", name,
+                              a->kw[j]->text);
         }
     }
     if (a->n == 0) {
@@ -325,12 +362,15 @@ static value b_round(interp *it, const args *a)
             return VFLT(rint(d / q) * q);
         }
         char buf[700];
-        snprintf(buf, sizeof buf, "%.*f", (int)p[1].u.i, d);  // correctly rounded, half to even of the exact value
+        snprintf(buf, sizeof buf, "%.*f", (int)p[1].u.i,
+                 d);  // correctly rounded, half to even of the exact value
         double r;
         return text_to_double(buf, strlen(buf), &r) ? VFLT(r) : VFLT(d);
     }
     value r = call_special(it, p[0], N(__round__), &p[1], whole ? 0 : 1);
-    return r.tag != V_UNDEF ? r : type_error(it, "type %s doesn't define __round__ method", type_name(it, p[0]));
+    return r.tag != V_UNDEF
+               ? r
+               : type_error(it, "type %s doesn't define __round__ method", type_name(it, p[0]));
 }
 
 static value b_divmod(interp *it, const args *a)
@@ -338,8 +378,8 @@ static value b_divmod(interp *it, const args *a)
     if (!arity(it, "divmod", a, 2, 2)) {
         return VERR;
     }
-    if ((a->at[0].tag == V_FLOAT || a->at[1].tag == V_FLOAT) && is_num(a->at[0]) && is_num(a->at[1]) &&
-        as_double(a->at[1]) == 0) {
+    if ((a->at[0].tag == V_FLOAT || a->at[1].tag == V_FLOAT) && is_num(a->at[0]) &&
+        is_num(a->at[1]) && as_double(a->at[1]) == 0) {
         return raise_msg(it, "ZeroDivisionError", "float divmod()");
     }
     value q = binary_op(it, OP_FLOORDIV, a->at[0], a->at[1]);
@@ -468,11 +508,13 @@ static value b_ord(interp *it, const args *a)
         return VERR;
     }
     if (a->at[0].tag != V_STR) {
-        return type_error(it, "ord() expected string of length 1, but %s found", type_name(it, a->at[0]));
+        return type_error(it, "ord() expected string of length 1, but %s found",
+                          type_name(it, a->at[0]));
     }
     const vstr *s = a->at[0].u.str;
     if (s->chars != 1) {
-        return type_error(it, "ord() expected a character, but string of length %u found", s->chars);
+        return type_error(it, "ord() expected a character, but string of length %u found",
+                          s->chars);
     }
     const unsigned char *p = (const unsigned char *)s->p;
     int64_t c = p[0];
@@ -558,7 +600,8 @@ static value b_next(interp *it, const args *a)
             return type_error(it, "'%s' object is not an iterator", type_name(it, v));
         }
         r = IS_ERR(out) ? -1 : 1;
-        if (r < 0 && a->n == 2 && it->exc.tag == V_OBJ && class_is(it->exc.u.obj->cls, exc_class(it, "StopIteration"))) {
+        if (r < 0 && a->n == 2 && it->exc.tag == V_OBJ &&
+            class_is(it->exc.u.obj->cls, exc_class(it, "StopIteration"))) {
             it->exc = VUNDEF;
             return a->at[1];
         }
@@ -566,7 +609,8 @@ static value b_next(interp *it, const args *a)
     if (r == 0) {
         value ret = iter_result(v.u.iter);
         return a->n == 2 ? a->at[1]
-                         : raise_obj(it, exc_new(it, exc_class(it, "StopIteration"), ret.tag == V_NONE ? VUNDEF : ret));
+                         : raise_obj(it, exc_new(it, exc_class(it, "StopIteration"),
+                                                 ret.tag == V_NONE ? VUNDEF : ret));
     }
     return r < 0 ? VERR : out;
 }
@@ -576,13 +620,15 @@ static value b_next(interp *it, const args *a)
 static value b_isinstance(interp *it, const args *a)
 {
     bool r;
-    return arity(it, "isinstance", a, 2, 2) && is_instance(it, a->at[0], a->at[1], &r) ? VBOOL(r) : VERR;
+    return arity(it, "isinstance", a, 2, 2) && is_instance(it, a->at[0], a->at[1], &r) ? VBOOL(r)
+                                                                                       : VERR;
 }
 
 static value b_issubclass(interp *it, const args *a)
 {
     bool r;
-    return arity(it, "issubclass", a, 2, 2) && is_subclass(it, a->at[0], a->at[1], &r) ? VBOOL(r) : VERR;
+    return arity(it, "issubclass", a, 2, 2) && is_subclass(it, a->at[0], a->at[1], &r) ? VBOOL(r)
+                                                                                       : VERR;
 }
 
 static bool attr_name(interp *it, const char *fn, const args *a, sym *out)
@@ -637,14 +683,19 @@ static value b_hasattr(interp *it, const args *a)
 static value b_setattr(interp *it, const args *a)
 {
     sym id;
-    return arity(it, "setattr", a, 3, 3) && attr_name(it, "setattr", a, &id) && set_attr(it, a->at[0], id, a->at[2])
-               ? VNONE : VERR;
+    return arity(it, "setattr", a, 3, 3) && attr_name(it, "setattr", a, &id) &&
+                   set_attr(it, a->at[0], id, a->at[2])
+               ? VNONE
+               : VERR;
 }
 
 static value b_delattr(interp *it, const args *a)
 {
     sym id;
-    return arity(it, "delattr", a, 2, 2) && attr_name(it, "delattr", a, &id) && del_attr(it, a->at[0], id) ? VNONE : VERR;
+    return arity(it, "delattr", a, 2, 2) && attr_name(it, "delattr", a, &id) &&
+                   del_attr(it, a->at[0], id)
+               ? VNONE
+               : VERR;
 }
 
 static value b_callable(interp *it, const args *a)
@@ -653,8 +704,13 @@ static value b_callable(interp *it, const args *a)
         return VERR;
     }
     switch ((vtag)a->at[0].tag) {
-    case V_FUNC: case V_METHOD: case V_NATIVE: case V_CLASS: case V_TYPE: case V_ISA: case V_BUILTIN_METHOD:
-        return VBOOL(true);
+    case V_FUNC:
+    case V_METHOD:
+    case V_NATIVE:
+    case V_CLASS:
+    case V_TYPE:
+    case V_ISA:
+    case V_BUILTIN_METHOD: return VBOOL(true);
     case V_OBJ: return VBOOL(class_lookup(a->at[0].u.obj->cls, N(__call__)).tag != V_UNDEF);
     default: return VBOOL(false);
     }
@@ -676,7 +732,8 @@ static value b_hash(interp *it, const args *a)
         int64_t r = i % m;
         return VINT(r == -1 ? -2 : r);
     }
-    if (a->at[0].tag == V_FLOAT && floor(a->at[0].u.d) == a->at[0].u.d && fabs(a->at[0].u.d) < 9e18) {
+    if (a->at[0].tag == V_FLOAT && floor(a->at[0].u.d) == a->at[0].u.d &&
+        fabs(a->at[0].u.d) < 9e18) {
         return b_hash(it, &(args){(value[]){VINT((int64_t)a->at[0].u.d)}, 1, 0, NULL});
     }
     if (a->at[0].tag == V_OBJ) {
@@ -717,7 +774,9 @@ static value b_dir(interp *it, const args *a)
         return VERR;
     }
     value l = v_list(it, NULL, 0), v = a->at[0];
-    const attrs *own = v.tag == V_OBJ ? &v.u.obj->attrs : v.tag == V_MODULE ? &v.u.module->attrs : NULL;
+    const attrs *own = v.tag == V_OBJ      ? &v.u.obj->attrs
+                       : v.tag == V_MODULE ? &v.u.module->attrs
+                                           : NULL;
     for (uint32_t i = 0; own && i < own->n; i++) {
         list_push(it, l.u.list, v_sym(it, own->at[i].id));
     }
@@ -760,13 +819,16 @@ static value b_import(interp *it, const args *a)
         return type_error(it, "__import__() takes a module name");
     }
     value m = import_module(it, it->top->module, 0, str_sym(it, a->at[0]), false);
-    return m.tag == V_UNDEF ? raise_msg(it, "ModuleNotFoundError", "No module named '%s'", a->at[0].u.str->p) : m;
+    return m.tag == V_UNDEF
+               ? raise_msg(it, "ModuleNotFoundError", "No module named '%s'", a->at[0].u.str->p)
+               : m;
 }
 
 static value b_refuse(interp *it, const args *a)
 {
     (void)a;
-    return raise_msg(it, "NotImplementedError", "input(), open(), exec() and eval() are not available in kernels");
+    return raise_msg(it, "NotImplementedError",
+                     "input(), open(), exec() and eval() are not available in kernels");
 }
 
 // ---- types as functions
@@ -865,11 +927,13 @@ static value make_int(interp *it, const args *a)
         break;
     }
     case V_REG:
-        return type_error(it, "int() of a register: it has no value while the kernel is specialized");
+        return type_error(it,
+                          "int() of a register: it has no value while the kernel is specialized");
     default: break;
     }
-    return type_error(it, "int() argument must be a string, a bytes-like object or a real number, not '%s'",
-                      type_name(it, v));
+    return type_error(
+        it, "int() argument must be a string, a bytes-like object or a real number, not '%s'",
+        type_name(it, v));
 }
 
 // NaNs made at two places are two objects: `is` tells them apart by the low bits of their payload.
@@ -909,7 +973,9 @@ static value make_float(interp *it, const args *a)
         }
         double d;
         bool hex = memchr(p, 'x', (size_t)(end - p)) || memchr(p, 'X', (size_t)(end - p));
-        if (end > p && !hex && ((us && text_to_double(buf, n, &d)) || (!us && text_to_double(p, (size_t)(end - p), &d)))) {
+        if (end > p && !hex &&
+            ((us && text_to_double(buf, n, &d)) ||
+             (!us && text_to_double(p, (size_t)(end - p), &d)))) {
             return isnan(d) ? fresh_nan(it) : VFLT(d);
         }
         value r = v_repr(it, v);
@@ -922,7 +988,8 @@ static value make_float(interp *it, const args *a)
     if (v.tag == V_OBJ && is_num(v.u.obj->base)) {
         return VFLT(as_double(v.u.obj->base));
     }
-    return type_error(it, "float() argument must be a string or a real number, not '%s'", type_name(it, v));
+    return type_error(it, "float() argument must be a string or a real number, not '%s'",
+                      type_name(it, v));
 }
 
 static bool fill_dict(interp *it, vdict *d, value src)
@@ -930,7 +997,8 @@ static bool fill_dict(interp *it, vdict *d, value src)
     value m = src.tag == V_OBJ && src.u.obj->base.tag == V_DICT ? src.u.obj->base : src;
     if (m.tag == V_DICT) {
         for (uint32_t i = 0; i < m.u.dict->n; i++) {
-            if (m.u.dict->at[i].key.tag != V_UNDEF && !dict_set(it, d, m.u.dict->at[i].key, m.u.dict->at[i].val)) {
+            if (m.u.dict->at[i].key.tag != V_UNDEF &&
+                !dict_set(it, d, m.u.dict->at[i].key, m.u.dict->at[i].val)) {
                 return false;
             }
         }
@@ -948,11 +1016,13 @@ static bool fill_dict(interp *it, vdict *d, value src)
         value *at = items_of(it, x, &n);
         if (!at) {
             it->exc = VUNDEF;
-            type_error(it, "cannot convert dictionary update sequence element #%u to a sequence", k);
+            type_error(it, "cannot convert dictionary update sequence element #%u to a sequence",
+                       k);
             return false;
         }
         if (n != 2) {
-            value_error(it, "dictionary update sequence element #%u has length %u; 2 is required", k, n);
+            value_error(it, "dictionary update sequence element #%u has length %u; 2 is required",
+                        k, n);
             return false;
         }
         if (!dict_set(it, d, at[0], at[1])) {
@@ -1006,13 +1076,15 @@ static value make_range(interp *it, const args *a)
 {
     int64_t p[3] = {0, 0, 1};
     if (a->n < 1 || a->n > 3 || a->nkw) {
-        return type_error(it, "range expected %s argument%s, got %u", a->n < 1 ? "at least 1" : "at most 3",
-                          a->n < 1 ? "" : "s", a->n);
+        return type_error(it, "range expected %s argument%s, got %u",
+                          a->n < 1 ? "at least 1" : "at most 3", a->n < 1 ? "" : "s", a->n);
     }
     for (uint32_t i = 0; i < a->n; i++) {
         if (a->at[i].tag == V_REG) {
-            return type_error(it, "range() needs numbers known while the kernel is specialized, not a register; use "
-                                  "nl.dynamic_range or nl.fori_loop");
+            return type_error(
+                it,
+                "range() needs numbers known while the kernel is specialized, not a register; use "
+                "nl.dynamic_range or nl.fori_loop");
         }
         if (!as_index(it, a->at[i], &p[a->n == 1 ? 1 : i])) {
             return VERR;
@@ -1032,7 +1104,8 @@ static value make_slice(interp *it, const args *a)
         return type_error(it, "slice expected 1 to 3 arguments, got %u", a->n);
     }
     vslice *s = NEW(it->mem, vslice);
-    *s = a->n == 1 ? (vslice){VNONE, a->at[0], VNONE} : (vslice){a->at[0], a->at[1], a->n == 3 ? a->at[2] : VNONE};
+    *s = a->n == 1 ? (vslice){VNONE, a->at[0], VNONE}
+                   : (vslice){a->at[0], a->at[1], a->n == 3 ? a->at[2] : VNONE};
     return VPTR(V_SLICE, s);
 }
 
@@ -1209,12 +1282,15 @@ value type_call(interp *it, vtype t, const args *a)
         bool strict = a->nkw == 1 && a->kw[0] == N(strict) && truth(it, a->at[a->n]) == 1;
         return iter_zip(it, a->at, a->n, strict);
     }
-    case T_MAP: return a->n < 2 ? type_error(it, "map() must have at least two arguments.")
-                                : iter_map(it, a->at[0], a->at + 1, a->n - 1);
-    case T_FILTER: return a->n != 2 ? type_error(it, "filter expected 2 arguments, got %u", a->n)
-                                    : iter_filter(it, a->at[0], a->at[1]);
-    case T_REVERSED: return a->n != 1 ? type_error(it, "reversed expected 1 argument, got %u", a->n)
-                                      : iter_reversed(it, a->at[0]);
+    case T_MAP:
+        return a->n < 2 ? type_error(it, "map() must have at least two arguments.")
+                        : iter_map(it, a->at[0], a->at + 1, a->n - 1);
+    case T_FILTER:
+        return a->n != 2 ? type_error(it, "filter expected 2 arguments, got %u", a->n)
+                         : iter_filter(it, a->at[0], a->at[1]);
+    case T_REVERSED:
+        return a->n != 1 ? type_error(it, "reversed expected 1 argument, got %u", a->n)
+                         : iter_reversed(it, a->at[0]);
     case T_COMPLEX: {
         static const char *const params[] = {"real", "imag"};
         value p[2];
@@ -1268,9 +1344,11 @@ static value unbound(interp *it, const args *a)
     }
     // Of a subclass's instance it is the built-in type's own method that is meant.
     bool sub = a->at[0].tag == V_OBJ && a->at[0].u.obj->base.tag != V_UNDEF;
-    value f = sub ? find_method(it, a->at[0], str_sym(it, id)) : find_attr(it, a->at[0], str_sym(it, id));
+    value f =
+        sub ? find_method(it, a->at[0], str_sym(it, id)) : find_attr(it, a->at[0], str_sym(it, id));
     if (f.tag == V_UNDEF) {
-        return type_error(it, "descriptor '%s' doesn't apply to a '%s' object", id.u.str->p, type_name(it, a->at[0]));
+        return type_error(it, "descriptor '%s' doesn't apply to a '%s' object", id.u.str->p,
+                          type_name(it, a->at[0]));
     }
     args b = {a->at + 1, a->n - 1, a->nkw, a->kw};
     return IS_ERR(f) ? f : call(it, f, &b);
@@ -1310,9 +1388,14 @@ value type_attr(interp *it, vtype t, sym id)
     value sample;
     args none = {NULL, 0, 0, NULL};
     switch (t) {
-    case T_STR: case T_INT: case T_FLOAT: case T_LIST: case T_DICT: case T_TUPLE: case T_SET: case T_BYTES:
-        sample = type_call(it, t, &none);
-        break;
+    case T_STR:
+    case T_INT:
+    case T_FLOAT:
+    case T_LIST:
+    case T_DICT:
+    case T_TUPLE:
+    case T_SET:
+    case T_BYTES: sample = type_call(it, t, &none); break;
     default: return VUNDEF;
     }
     value m = find_method(it, sample, id);
@@ -1384,21 +1467,51 @@ value repr_of_base(interp *it, value v, bool str)
 static const struct {
     const char *name, *base;
 } exceptions[] = {
-    {"BaseException", NULL}, {"_Stop", "BaseException"}, {"Exception", "BaseException"},
-    {"GeneratorExit", "BaseException"}, {"KeyboardInterrupt", "BaseException"}, {"SystemExit", "BaseException"},
-    {"ArithmeticError", "Exception"}, {"ZeroDivisionError", "ArithmeticError"}, {"OverflowError", "ArithmeticError"},
-    {"FloatingPointError", "ArithmeticError"}, {"AssertionError", "Exception"}, {"AttributeError", "Exception"},
-    {"FrozenInstanceError", "AttributeError"}, {"BufferError", "Exception"}, {"EOFError", "Exception"},
-    {"ImportError", "Exception"}, {"ModuleNotFoundError", "ImportError"}, {"LookupError", "Exception"},
-    {"IndexError", "LookupError"}, {"KeyError", "LookupError"}, {"MemoryError", "Exception"},
-    {"NameError", "Exception"}, {"UnboundLocalError", "NameError"}, {"OSError", "Exception"},
-    {"FileNotFoundError", "OSError"}, {"PermissionError", "OSError"}, {"TimeoutError", "OSError"},
-    {"RuntimeError", "Exception"}, {"NotImplementedError", "RuntimeError"}, {"RecursionError", "RuntimeError"},
-    {"StopIteration", "Exception"}, {"StopAsyncIteration", "Exception"}, {"SyntaxError", "Exception"},
-    {"IndentationError", "SyntaxError"}, {"SystemError", "Exception"}, {"TypeError", "Exception"},
-    {"ValueError", "Exception"}, {"UnicodeError", "ValueError"}, {"UnicodeDecodeError", "UnicodeError"},
-    {"UnicodeEncodeError", "UnicodeError"}, {"NkiValidationError", "Exception"}, {"Warning", "Exception"},
-    {"UserWarning", "Warning"}, {"DeprecationWarning", "Warning"}, {"RuntimeWarning", "Warning"},
+    {"BaseException", NULL},
+    {"_Stop", "BaseException"},
+    {"Exception", "BaseException"},
+    {"GeneratorExit", "BaseException"},
+    {"KeyboardInterrupt", "BaseException"},
+    {"SystemExit", "BaseException"},
+    {"ArithmeticError", "Exception"},
+    {"ZeroDivisionError", "ArithmeticError"},
+    {"OverflowError", "ArithmeticError"},
+    {"FloatingPointError", "ArithmeticError"},
+    {"AssertionError", "Exception"},
+    {"AttributeError", "Exception"},
+    {"FrozenInstanceError", "AttributeError"},
+    {"BufferError", "Exception"},
+    {"EOFError", "Exception"},
+    {"ImportError", "Exception"},
+    {"ModuleNotFoundError", "ImportError"},
+    {"LookupError", "Exception"},
+    {"IndexError", "LookupError"},
+    {"KeyError", "LookupError"},
+    {"MemoryError", "Exception"},
+    {"NameError", "Exception"},
+    {"UnboundLocalError", "NameError"},
+    {"OSError", "Exception"},
+    {"FileNotFoundError", "OSError"},
+    {"PermissionError", "OSError"},
+    {"TimeoutError", "OSError"},
+    {"RuntimeError", "Exception"},
+    {"NotImplementedError", "RuntimeError"},
+    {"RecursionError", "RuntimeError"},
+    {"StopIteration", "Exception"},
+    {"StopAsyncIteration", "Exception"},
+    {"SyntaxError", "Exception"},
+    {"IndentationError", "SyntaxError"},
+    {"SystemError", "Exception"},
+    {"TypeError", "Exception"},
+    {"ValueError", "Exception"},
+    {"UnicodeError", "ValueError"},
+    {"UnicodeDecodeError", "UnicodeError"},
+    {"UnicodeEncodeError", "UnicodeError"},
+    {"NkiValidationError", "Exception"},
+    {"Warning", "Exception"},
+    {"UserWarning", "Warning"},
+    {"DeprecationWarning", "Warning"},
+    {"RuntimeWarning", "Warning"},
     {"FutureWarning", "Warning"},
 };
 
@@ -1408,25 +1521,59 @@ void builtins_init(interp *it)
         const char *name;
         native_fn fn;
     } fns[] = {
-        {"print", b_print}, {"len", b_len}, {"abs", b_abs}, {"min", b_min}, {"max", b_max}, {"sum", b_sum},
-        {"round", b_round}, {"divmod", b_divmod}, {"pow", b_pow}, {"hex", b_hex}, {"oct", b_oct}, {"bin", b_bin},
-        {"chr", b_chr}, {"ord", b_ord}, {"any", b_any}, {"all", b_all}, {"sorted", b_sorted}, {"iter", b_iter},
-        {"next", b_next}, {"isinstance", b_isinstance}, {"issubclass", b_issubclass}, {"getattr", b_getattr},
-        {"hasattr", b_hasattr}, {"setattr", b_setattr}, {"delattr", b_delattr}, {"callable", b_callable},
-        {"repr", b_repr}, {"ascii", b_ascii}, {"hash", b_hash}, {"id", b_id}, {"format", b_format}, {"vars", b_vars},
-        {"dir", b_dir}, {"globals", b_globals}, {"locals", b_locals}, {"__import__", b_import}, {"input", b_refuse},
-        {"open", b_refuse}, {"exec", b_refuse}, {"eval", b_refuse},
+        {"print", b_print},
+        {"len", b_len},
+        {"abs", b_abs},
+        {"min", b_min},
+        {"max", b_max},
+        {"sum", b_sum},
+        {"round", b_round},
+        {"divmod", b_divmod},
+        {"pow", b_pow},
+        {"hex", b_hex},
+        {"oct", b_oct},
+        {"bin", b_bin},
+        {"chr", b_chr},
+        {"ord", b_ord},
+        {"any", b_any},
+        {"all", b_all},
+        {"sorted", b_sorted},
+        {"iter", b_iter},
+        {"next", b_next},
+        {"isinstance", b_isinstance},
+        {"issubclass", b_issubclass},
+        {"getattr", b_getattr},
+        {"hasattr", b_hasattr},
+        {"setattr", b_setattr},
+        {"delattr", b_delattr},
+        {"callable", b_callable},
+        {"repr", b_repr},
+        {"ascii", b_ascii},
+        {"hash", b_hash},
+        {"id", b_id},
+        {"format", b_format},
+        {"vars", b_vars},
+        {"dir", b_dir},
+        {"globals", b_globals},
+        {"locals", b_locals},
+        {"__import__", b_import},
+        {"input", b_refuse},
+        {"open", b_refuse},
+        {"exec", b_refuse},
+        {"eval", b_refuse},
     };
     for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) {
-        attrs_set(it, &it->builtins, intern_cstr(it->names, fns[i].name), v_native(it, fns[i].name, fns[i].fn));
+        attrs_set(it, &it->builtins, intern_cstr(it->names, fns[i].name),
+                  v_native(it, fns[i].name, fns[i].fn));
     }
     static const vtype public_types[] = {
-        T_OBJECT, T_INT, T_FLOAT, T_BOOL, T_STR, T_BYTES, T_LIST, T_TUPLE, T_DICT, T_SET, T_FROZENSET, T_RANGE, T_SLICE,
-        T_TYPE, T_PROPERTY, T_STATICMETHOD, T_CLASSMETHOD, T_SUPER, T_ENUMERATE, T_ZIP, T_MAP, T_FILTER, T_REVERSED,
-        T_COMPLEX,
+        T_OBJECT,      T_INT,   T_FLOAT,     T_BOOL,  T_STR,   T_BYTES,  T_LIST,     T_TUPLE,
+        T_DICT,        T_SET,   T_FROZENSET, T_RANGE, T_SLICE, T_TYPE,   T_PROPERTY, T_STATICMETHOD,
+        T_CLASSMETHOD, T_SUPER, T_ENUMERATE, T_ZIP,   T_MAP,   T_FILTER, T_REVERSED, T_COMPLEX,
     };
     for (size_t i = 0; i < sizeof public_types / sizeof *public_types; i++) {
-        attrs_set(it, &it->builtins, intern_cstr(it->names, vtype_name(public_types[i])), VID(V_TYPE, public_types[i]));
+        attrs_set(it, &it->builtins, intern_cstr(it->names, vtype_name(public_types[i])),
+                  VID(V_TYPE, public_types[i]));
     }
     attrs_set(it, &it->builtins, intern_cstr(it->names, "Ellipsis"), VTAG(V_ELLIPSIS));
     attrs_set(it, &it->builtins, intern_cstr(it->names, "NotImplemented"), VTAG(V_NOTIMPLEMENTED));

@@ -41,7 +41,8 @@ value make_function(interp *it, const ast *def)
 static const char *unit_name(const unit *u)
 {
     switch ((ast_kind)u->node->kind) {
-    case AST_DEF: case AST_CLASS: return u->node->u.def.id->text;
+    case AST_DEF:
+    case AST_CLASS: return u->node->u.def.id->text;
     case AST_LAMBDA: return "<lambda>";
     case AST_GENEXP: return "<genexpr>";
     case AST_LISTCOMP: return "<listcomp>";
@@ -54,7 +55,8 @@ const char *qualified_name(interp *it, const unit *u, sym id)
 {
     const char *name = id->text;
     for (const unit *p = u->parent; p && p->kind != UNIT_MODULE; p = p->parent) {
-        name = arena_printf(it->mem, p->kind == UNIT_FUNC ? "%s.<locals>.%s" : "%s.%s", unit_name(p), name);
+        name = arena_printf(it->mem, p->kind == UNIT_FUNC ? "%s.<locals>.%s" : "%s.%s",
+                            unit_name(p), name);
     }
     return name;
 }
@@ -71,9 +73,12 @@ static const char *callee_name(interp *it, value fn)
         fn = fn.u.method->fn;
     }
     switch ((vtag)fn.tag) {
-    case V_FUNC: return arena_printf(it->mem, "%s.%s()", fn.u.func->module->id->text, func_name(it, fn.u.func));
+    case V_FUNC:
+        return arena_printf(it->mem, "%s.%s()", fn.u.func->module->id->text,
+                            func_name(it, fn.u.func));
     case V_CLASS:
-        return fn.u.cls->module ? arena_printf(it->mem, "%s.%s()", fn.u.cls->module->id->text, class_qualname(fn.u.cls))
+        return fn.u.cls->module ? arena_printf(it->mem, "%s.%s()", fn.u.cls->module->id->text,
+                                               class_qualname(fn.u.cls))
                                 : arena_printf(it->mem, "%s()", class_qualname(fn.u.cls));
     case V_TYPE: return arena_printf(it->mem, "%s()", vtype_name((vtype)fn.u.i));
     case V_NATIVE: return arena_printf(it->mem, "%s()", fn.u.native->name);
@@ -89,7 +94,11 @@ const char *name_list(interp *it, const sym *ids, uint32_t n)
     textbuf t;
     text_init(&t, it->mem);
     for (uint32_t i = 0; i < n; i++) {
-        text_printf(&t, "%s'%s'", i == 0 ? "" : i + 1 == n ? (n > 2 ? ", and " : " and ") : ", ", ids[i]->text);
+        text_printf(&t, "%s'%s'",
+                    i == 0       ? ""
+                    : i + 1 == n ? (n > 2 ? ", and " : " and ")
+                                 : ", ",
+                    ids[i]->text);
     }
     return t.at;
 }
@@ -124,11 +133,12 @@ static bool too_many(interp *it, const vfunc *f, uint32_t given, const value *go
                              : arena_printf(it->mem, "%u", u->npos);
     const char *more = "";
     if (kwonly) {
-        more = arena_printf(it->mem, " positional argument%s (and %u keyword-only argument%s)", given == 1 ? "" : "s", kwonly,
-                            kwonly == 1 ? "" : "s");
+        more = arena_printf(it->mem, " positional argument%s (and %u keyword-only argument%s)",
+                            given == 1 ? "" : "s", kwonly, kwonly == 1 ? "" : "s");
     }
     type_error(it, "%s() takes %s positional argument%s but %u%s %s given", func_name(it, f), takes,
-               !dflt && u->npos == 1 ? "" : "s", given, more, given == 1 && !kwonly ? "was" : "were");
+               !dflt && u->npos == 1 ? "" : "s", given, more,
+               given == 1 && !kwonly ? "was" : "were");
     return false;
 }
 
@@ -164,13 +174,15 @@ static bool bind(interp *it, const vfunc *f, const args *a, value *got)
     value extra = VUNDEF;
     for (uint32_t j = 0; j < a->nkw; j++) {
         uint32_t i = 0;
-        while (i < u->nparams && !(u->params[i]->u.param.id == a->kw[j] &&
-                                   (u->params[i]->op == PARAM_NORMAL || u->params[i]->op == PARAM_KWONLY))) {
+        while (i < u->nparams &&
+               !(u->params[i]->u.param.id == a->kw[j] &&
+                 (u->params[i]->op == PARAM_NORMAL || u->params[i]->op == PARAM_KWONLY))) {
             i++;
         }
         if (i < u->nparams) {
             if (got[i].tag != V_UNDEF) {
-                type_error(it, "%s() got multiple values for argument '%s'", func_name(it, f), a->kw[j]->text);
+                type_error(it, "%s() got multiple values for argument '%s'", func_name(it, f),
+                           a->kw[j]->text);
                 return false;
             }
             got[i] = a->at[a->n + j];
@@ -179,14 +191,16 @@ static bool bind(interp *it, const vfunc *f, const args *a, value *got)
         if (u->starstar < 0) {
             for (i = 0; i < u->nparams; i++) {
                 if (u->params[i]->u.param.id == a->kw[j] && u->params[i]->op == PARAM_POSONLY) {
-                    type_error(it, "%s() got some positional-only arguments passed as keyword arguments: '%s'",
-                               func_name(it, f), a->kw[j]->text);
+                    type_error(
+                        it,
+                        "%s() got some positional-only arguments passed as keyword arguments: '%s'",
+                        func_name(it, f), a->kw[j]->text);
                     return false;
                 }
             }
             const char *s = f->module->builtin ? similar(u, a->kw[j]) : NULL;
-            type_error(it, "%s() got an unexpected keyword argument '%s'%s%s%s", func_name(it, f), a->kw[j]->text,
-                       s ? "; did you mean '" : "", s ? s : "", s ? "'?" : "");
+            type_error(it, "%s() got an unexpected keyword argument '%s'%s%s%s", func_name(it, f),
+                       a->kw[j]->text, s ? "; did you mean '" : "", s ? s : "", s ? "'?" : "");
             return false;
         }
         if (extra.tag == V_UNDEF) {
@@ -295,9 +309,7 @@ value call(interp *it, value fn, const args *a)
     switch ((vtag)fn.tag) {
     case V_FUNC: return call_func(it, fn.u.func, a);
     case V_METHOD: return call_bound(it, fn.u.method->fn, fn.u.method->self, a);
-    case V_NATIVE:
-        it->native_self = fn.u.native->self;
-        return fn.u.native->fn(it, a);
+    case V_NATIVE: it->native_self = fn.u.native->self; return fn.u.native->fn(it, a);
     case V_CLASS: return instantiate(it, fn.u.cls, a);
     case V_TYPE: return type_call(it, (vtype)fn.u.i, a);
     case V_ISA: return isa_call(it, (isa_id)fn.u.i, a);
@@ -321,11 +333,12 @@ value call(interp *it, value fn, const args *a)
         if (!it->in_kernel) {
             return fn;
         }
-        return raise_msg(it, "ImportError", "'%s' is not available here and was called", fn.u.opaque->path);
-    case V_DTYPE:
-        return dtype_call(it, (dtype)fn.u.i, a);
+        return raise_msg(it, "ImportError", "'%s' is not available here and was called",
+                         fn.u.opaque->path);
+    case V_DTYPE: return dtype_call(it, (dtype)fn.u.i, a);
     case V_OP:
-        return type_error(it, "nl.%s is an operator for op= arguments and cannot be called", op_table[fn.u.i].name);
+        return type_error(it, "nl.%s is an operator for op= arguments and cannot be called",
+                          op_table[fn.u.i].name);
     default: break;
     }
     return type_error(it, "'%s' object is not callable", type_name(it, fn));
@@ -377,8 +390,10 @@ static bool star_arg(interp *it, const ast *n, value v, value fn, arg_buf *b)
 {
     if (n->op == 1) {
         uint32_t m;
-        if (v.tag == V_OPAQUE || v.tag == V_NONE || v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL) {
-            type_error(it, "%s argument after * must be an iterable, not %s", callee_name(it, fn), type_name(it, v));
+        if (v.tag == V_OPAQUE || v.tag == V_NONE || v.tag == V_INT || v.tag == V_FLOAT ||
+            v.tag == V_BOOL) {
+            type_error(it, "%s argument after * must be an iterable, not %s", callee_name(it, fn),
+                       type_name(it, v));
             return false;
         }
         value *at = items_of(it, v, &m);
@@ -389,7 +404,8 @@ static bool star_arg(interp *it, const ast *n, value v, value fn, arg_buf *b)
     }
     value d = v.tag == V_OBJ && v.u.obj->base.tag == V_DICT ? v.u.obj->base : v;
     if (d.tag != V_DICT) {
-        type_error(it, "%s argument after ** must be a mapping, not %s", callee_name(it, fn), type_name(it, v));
+        type_error(it, "%s argument after ** must be a mapping, not %s", callee_name(it, fn),
+                   type_name(it, v));
         return false;
     }
     for (uint32_t i = 0; i < d.u.dict->n; i++) {
@@ -404,7 +420,8 @@ static bool star_arg(interp *it, const ast *n, value v, value fn, arg_buf *b)
         sym id = str_sym(it, k);
         for (uint32_t j = 0; j < b->kw.n; j++) {
             if (b->kw.at[j] == id) {
-                type_error(it, "%s got multiple values for keyword argument '%s'", callee_name(it, fn), id->text);
+                type_error(it, "%s got multiple values for keyword argument '%s'",
+                           callee_name(it, fn), id->text);
                 return false;
             }
         }
@@ -433,8 +450,8 @@ static value call_general(interp *it, const ast *e, value fn, value self, bool b
         } else if (n->u.named.id) {
             for (uint32_t j = 0; j < b.kw.n; j++) {
                 if (b.kw.at[j] == n->u.named.id) {
-                    return type_error(it, "%s got multiple values for keyword argument '%s'", callee_name(it, fn),
-                                      n->u.named.id->text);
+                    return type_error(it, "%s got multiple values for keyword argument '%s'",
+                                      callee_name(it, fn), n->u.named.id->text);
                 }
             }
             vec_push(it->mem, &b.kw, n->u.named.id);
@@ -528,12 +545,12 @@ value eval_call(interp *it, const ast *e)
     return call(it, fn, &a);
 }
 
-bool bind_native(interp *it, const char *fname, const args *a, const char *const *params, uint32_t nparams,
-                 uint32_t nrequired, value *out)
+bool bind_native(interp *it, const char *fname, const args *a, const char *const *params,
+                 uint32_t nparams, uint32_t nrequired, value *out)
 {
     if (a->n > nparams) {
-        type_error(it, "%s() takes at most %u argument%s (%u given)", fname, nparams, nparams == 1 ? "" : "s",
-                   a->n + a->nkw);
+        type_error(it, "%s() takes at most %u argument%s (%u given)", fname, nparams,
+                   nparams == 1 ? "" : "s", a->n + a->nkw);
         return false;
     }
     for (uint32_t i = 0; i < nparams; i++) {

@@ -354,7 +354,8 @@ diag *check_core_barrier(check *c)
         return two_core(c, "cores must be (0, 1)");
     }
     // A tile in SBUF orders the barrier after what this core does with it.
-    if (c->in[0].buffer != BUF_SBUF && c->in[0].buffer != BUF_SHARED && c->in[0].tensor->role != ROLE_ARG) {
+    if (c->in[0].buffer != BUF_SBUF && c->in[0].buffer != BUF_SHARED &&
+        c->in[0].tensor->role != ROLE_ARG) {
         return diag_space_not_allowed(c->e->pend, c->at, INSN(c), check_what(c, 0), "shared HBM");
     }
     return NULL;

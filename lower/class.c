@@ -97,7 +97,8 @@ vclass *class_new(interp *it, sym id, vclass **bases, uint32_t nbases, vmodule *
     c->bases = bases;
     c->nbases = nbases;
     if (!make_mro(it, c)) {
-        type_error(it, "Cannot create a consistent method resolution order (MRO) for bases of %s", id->text);
+        type_error(it, "Cannot create a consistent method resolution order (MRO) for bases of %s",
+                   id->text);
         return NULL;
     }
     for (uint32_t i = 0; i < nbases; i++) {
@@ -191,7 +192,10 @@ static bool finish_enum(interp *it, vclass *c)
                 if (gen.tag == V_FUNC || gen.tag == V_DESCR) {
                     value f = gen.tag == V_DESCR ? gen.u.descr->get : gen;
                     value lasts = v_list(it, NULL, 0);
-                    v = call_values(it, f, (value[]){v_sym(it, id), VINT(1), VINT((int64_t)c->enum_members.u.list->n), lasts}, 4);
+                    v = call_values(it, f,
+                                    (value[]){v_sym(it, id), VINT(1),
+                                              VINT((int64_t)c->enum_members.u.list->n), lasts},
+                                    4);
                     if (IS_ERR(v)) {
                         return false;
                     }
@@ -244,7 +248,8 @@ static value flag_member(interp *it, vclass *c, int64_t bits)
             return m;
         }
         if (mv.u.i && (mv.u.i & (mv.u.i - 1)) == 0 && (bits & mv.u.i)) {
-            text_printf(&t, "%s%s", t.len ? "|" : "", attrs_get(&m.u.obj->attrs, N(_name_)).u.str->p);
+            text_printf(&t, "%s%s", t.len ? "|" : "",
+                        attrs_get(&m.u.obj->attrs, N(_name_)).u.str->p);
             left &= ~mv.u.i;
         }
     }
@@ -313,12 +318,12 @@ static value field_key(interp *it, value f, sym id)
 
 static bool is_field_obj(value v)
 {
-    return v.tag == V_OBJ && strcmp(v.u.obj->cls->id->text, "Field") == 0 && v.u.obj->cls->native_new == NULL &&
-           v.u.obj->cls->no_repr;
+    return v.tag == V_OBJ && strcmp(v.u.obj->cls->id->text, "Field") == 0 &&
+           v.u.obj->cls->native_new == NULL && v.u.obj->cls->no_repr;
 }
 
-// Collects a class's fields: inherited ones, then its annotations (and, for NKIObject, its plain class
-// attributes) in the order of the text.
+// Collects a class's fields: inherited ones, then its annotations (and, for NKIObject, its plain
+// class attributes) in the order of the text.
 static bool collect_fields(interp *it, vclass *c, bool plain_too, bool kw_only)
 {
     vfield *out = NULL;
@@ -341,7 +346,13 @@ static bool collect_fields(interp *it, vclass *c, bool plain_too, bool kw_only)
             continue;
         }
         value d = attrs_get(&c->attrs, id);
-        vfield f = {.id = id, .dflt = d, .factory = VUNDEF, .init = true, .repr = true, .compare = true, .kw_only = kw_only};
+        vfield f = {.id = id,
+                    .dflt = d,
+                    .factory = VUNDEF,
+                    .init = true,
+                    .repr = true,
+                    .compare = true,
+                    .kw_only = kw_only};
         if (is_field_obj(d)) {
             f.dflt = field_key(it, d, N(default_));
             f.factory = field_key(it, d, N(default_factory));
@@ -356,7 +367,8 @@ static bool collect_fields(interp *it, vclass *c, bool plain_too, bool kw_only)
             }
         } else if (d.tag == V_LIST || d.tag == V_DICT || d.tag == V_SET) {
             if (!plain_too) {
-                value_error(it, "mutable default %s for field %s is not allowed: use default_factory",
+                value_error(it,
+                            "mutable default %s for field %s is not allowed: use default_factory",
                             arena_printf(it->mem, "<class '%s'>", type_name(it, d)), id->text);
                 return false;
             }
@@ -371,7 +383,12 @@ static bool collect_fields(interp *it, vclass *c, bool plain_too, bool kw_only)
             known |= out[k].id == id;
         }
         if (!known && id->text[0] != '_' && !is_descriptor(d)) {
-            vfield f = {.id = id, .dflt = d, .factory = VUNDEF, .init = true, .repr = true, .compare = true};
+            vfield f = {.id = id,
+                        .dflt = d,
+                        .factory = VUNDEF,
+                        .init = true,
+                        .repr = true,
+                        .compare = true};
             add_field(it, c, &out, &n, &cap, f);
         }
     }
@@ -418,7 +435,8 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
             for (uint32_t j = 0; j < a->nkw; j++) {
                 if (a->kw[j] == f->id) {
                     if (v.tag != V_UNDEF) {
-                        type_error(it, "%s.__init__() got multiple values for argument '%s'", class_qualname(c), f->id->text);
+                        type_error(it, "%s.__init__() got multiple values for argument '%s'",
+                                   class_qualname(c), f->id->text);
                         return false;
                     }
                     v = a->at[a->n + j];
@@ -439,7 +457,8 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
             }
         }
         if (v.tag == V_UNDEF) {
-            // nki-library leaves fields of an NKIObject out and sets them later, or never reads them.
+            // nki-library leaves fields of an NKIObject out and sets them later, or never reads
+            // them.
             if (f->init && !c->is_nkiobject) {
                 missing_kw[nmissing] = f->kw_only;
                 kw_missing += f->kw_only;
@@ -451,7 +470,8 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
     }
     for (uint32_t j = 0; j < a->nkw; j++) {
         if (!taken[j]) {
-            type_error(it, "%s.__init__() got an unexpected keyword argument '%s'", class_qualname(c), a->kw[j]->text);
+            type_error(it, "%s.__init__() got an unexpected keyword argument '%s'",
+                       class_qualname(c), a->kw[j]->text);
             return false;
         }
     }
@@ -459,15 +479,16 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
         uint32_t most = 1, need = 1;
         for (uint32_t i = 0; i < c->nfields; i++) {
             most += c->fields[i].init && !c->fields[i].kw_only;
-            need += c->fields[i].init && !c->fields[i].kw_only && c->fields[i].dflt.tag == V_UNDEF &&
-                    c->fields[i].factory.tag == V_UNDEF;
+            need += c->fields[i].init && !c->fields[i].kw_only &&
+                    c->fields[i].dflt.tag == V_UNDEF && c->fields[i].factory.tag == V_UNDEF;
         }
         if (need == most) {
-            type_error(it, "%s.__init__() takes %u positional argument%s but %u were given", class_qualname(c), most,
-                       most == 1 ? "" : "s", a->n + 1);
+            type_error(it, "%s.__init__() takes %u positional argument%s but %u were given",
+                       class_qualname(c), most, most == 1 ? "" : "s", a->n + 1);
         } else {
-            type_error(it, "%s.__init__() takes from %u to %u positional arguments but %u were given", class_qualname(c), need,
-                       most, a->n + 1);
+            type_error(it,
+                       "%s.__init__() takes from %u to %u positional arguments but %u were given",
+                       class_qualname(c), need, most, a->n + 1);
         }
         return false;
     }
@@ -481,7 +502,8 @@ static bool init_fields(interp *it, vclass *c, value self, const args *a)
             }
         }
         type_error(it, "%s.__init__() missing %u required %s argument%s: %s", class_qualname(c), n,
-                   kw_only ? "keyword-only" : "positional", n == 1 ? "" : "s", name_list(it, names, n));
+                   kw_only ? "keyword-only" : "positional", n == 1 ? "" : "s",
+                   name_list(it, names, n));
         return false;
     }
     value post = class_lookup(c, N(__post_init__));
@@ -500,11 +522,12 @@ static value new_namedtuple(interp *it, vclass *c, const args *a)
     }
     if (a->n > c->nfields) {
         if (required < c->nfields) {
-            return type_error(it, "%s.__new__() takes from %u to %u positional arguments but %u were given",
-                              c->id->text, required + 1, c->nfields + 1, a->n + 1);
+            return type_error(
+                it, "%s.__new__() takes from %u to %u positional arguments but %u were given",
+                c->id->text, required + 1, c->nfields + 1, a->n + 1);
         }
-        return type_error(it, "%s.__new__() takes %u positional argument%s but %u were given", c->id->text, c->nfields + 1,
-                          c->nfields ? "s" : "", a->n + 1);
+        return type_error(it, "%s.__new__() takes %u positional argument%s but %u were given",
+                          c->id->text, c->nfields + 1, c->nfields ? "s" : "", a->n + 1);
     }
     sym missing[8];
     for (uint32_t i = 0; i < c->nfields; i++) {
@@ -525,8 +548,9 @@ static value new_namedtuple(interp *it, vclass *c, const args *a)
         }
     }
     if (nmissing) {
-        return type_error(it, "%s.__new__() missing %u required positional argument%s: %s", c->id->text, nmissing,
-                          nmissing == 1 ? "" : "s", name_list(it, missing, nmissing));
+        return type_error(it, "%s.__new__() missing %u required positional argument%s: %s",
+                          c->id->text, nmissing, nmissing == 1 ? "" : "s",
+                          name_list(it, missing, nmissing));
     }
     for (uint32_t j = 0; j < a->nkw; j++) {
         bool known = false;
@@ -534,7 +558,8 @@ static value new_namedtuple(interp *it, vclass *c, const args *a)
             known |= c->fields[i].id == a->kw[j];
         }
         if (!known) {
-            return type_error(it, "%s.__new__() got an unexpected keyword argument '%s'", c->id->text, a->kw[j]->text);
+            return type_error(it, "%s.__new__() got an unexpected keyword argument '%s'",
+                              c->id->text, a->kw[j]->text);
         }
     }
     value t = v_tuple(it, at, c->nfields);
@@ -547,8 +572,9 @@ static value new_namedtuple(interp *it, vclass *c, const args *a)
 static value type_base(interp *it, vtype t)
 {
     // int, str, list, dict, tuple as bases: a class with a payload.
-    static const char *const names[] = {[T_INT] = "int", [T_STR] = "str", [T_LIST] = "list", [T_DICT] = "dict",
-                                        [T_TUPLE] = "tuple", [T_FLOAT] = "float", [T_SET] = "set"};
+    static const char *const names[] = {
+        [T_INT] = "int",     [T_STR] = "str",     [T_LIST] = "list", [T_DICT] = "dict",
+        [T_TUPLE] = "tuple", [T_FLOAT] = "float", [T_SET] = "set"};
     if ((size_t)t >= sizeof names / sizeof *names || !names[t]) {
         return VNONE;
     }
@@ -593,10 +619,12 @@ value exec_class(interp *it, const ast *s)
         }
         if (b.tag == V_CLASS) {
             bases[nb++] = b.u.cls;
-        } else if (b.tag == V_OPAQUE || b.tag == V_NONE || b.tag == V_TYPE || b.tag == V_OBJ || b.tag == V_NATIVE) {
+        } else if (b.tag == V_OPAQUE || b.tag == V_NONE || b.tag == V_TYPE || b.tag == V_OBJ ||
+                   b.tag == V_NATIVE) {
             continue;  // from a package that is not here, Generic[T], object
         } else {
-            return type_error(it, "a class may not inherit from a value of type '%s'", type_name(it, b));
+            return type_error(it, "a class may not inherit from a value of type '%s'",
+                              type_name(it, b));
         }
     }
     vclass *c = class_new(it, s->u.def.id, bases, nb, it->top->module);
@@ -609,8 +637,15 @@ value exec_class(interp *it, const ast *s)
     attrs_set(it, &c->attrs, N(__annotations__), v_dict(it));
     const ast *first = s->u.def.body;
     bool doc = first && first->kind == AST_EXPR && first->u.bin.l->kind == AST_STR;
-    attrs_set(it, &c->attrs, N(__doc__), doc ? v_str(it, first->u.bin.l->u.str.p, first->u.bin.l->u.str.len) : VNONE);
-    frame f = {.prev = it->top, .unit = u, .module = it->top->module, .cls = c, .at = s, .call = s, .id = s->u.def.id};
+    attrs_set(it, &c->attrs, N(__doc__),
+              doc ? v_str(it, first->u.bin.l->u.str.p, first->u.bin.l->u.str.len) : VNONE);
+    frame f = {.prev = it->top,
+               .unit = u,
+               .module = it->top->module,
+               .cls = c,
+               .at = s,
+               .call = s,
+               .id = s->u.def.id};
     f.place = it->top->place;
     f.loops = it->top->loops;
     f.locals = NEW_N(it->mem, value, u->nlocals);
@@ -727,8 +762,10 @@ value instantiate(interp *it, vclass *c, const args *a)
     }
     value init = class_lookup(c, N(__init__));
     if (init.tag == V_FUNC) {
-        // Own __init__ of a dataclass's subclass wins; a dataclass's generated one wins over inherited ones.
-        bool generated = c->has_fields && attrs_get(&c->attrs, N(__init__)).tag == V_UNDEF && c->is_dataclass;
+        // Own __init__ of a dataclass's subclass wins; a dataclass's generated one wins over
+        // inherited ones.
+        bool generated =
+            c->has_fields && attrs_get(&c->attrs, N(__init__)).tag == V_UNDEF && c->is_dataclass;
         if (!generated) {
             value at[16];
             args b = *a;
@@ -752,7 +789,8 @@ value instantiate(interp *it, vclass *c, const args *a)
     if (c->has_fields) {
         return init_fields(it, c, self, a) ? self : VERR;
     }
-    if ((a->n || a->nkw) && !c->is_exception && self.u.obj->base.tag == V_UNDEF && maker.tag == V_UNDEF) {
+    if ((a->n || a->nkw) && !c->is_exception && self.u.obj->base.tag == V_UNDEF &&
+        maker.tag == V_UNDEF) {
         return type_error(it, "%s() takes no arguments", c->id->text);
     }
     return self;
@@ -804,7 +842,9 @@ static value bound_native(interp *it, const char *name, native_fn fn, value self
 static value native_with_traceback(interp *it, const args *a)
 {
     value self = it->native_self;
-    return a->n == 1 ? self : type_error(it, "with_traceback() takes exactly one argument (%u given)", a->n);
+    return a->n == 1
+               ? self
+               : type_error(it, "with_traceback() takes exactly one argument (%u given)", a->n);
 }
 
 static value exception_attr(interp *it, value obj, sym id)
@@ -857,7 +897,8 @@ static value obj_attr(interp *it, value obj, sym id)
         }
         return d;
     }
-    if (id == N(__doc__) || (c->is_exception && (id == N(__cause__) || id == N(__context__) || id == N(__traceback__)))) {
+    if (id == N(__doc__) || (c->is_exception && (id == N(__cause__) || id == N(__context__) ||
+                                                 id == N(__traceback__)))) {
         return VNONE;
     }
     if (c->is_exception) {
@@ -1100,7 +1141,8 @@ static value func_attr(interp *it, value obj, sym id)
     if (id == N(__defaults__)) {
         value l = v_list(it, NULL, 0);
         for (uint32_t i = 0; i < f->unit->nparams; i++) {
-            bool pos = f->unit->params[i]->op == PARAM_NORMAL || f->unit->params[i]->op == PARAM_POSONLY;
+            bool pos =
+                f->unit->params[i]->op == PARAM_NORMAL || f->unit->params[i]->op == PARAM_POSONLY;
             if (pos && f->defaults[i].tag != V_UNDEF) {
                 list_push(it, l.u.list, f->defaults[i]);
             }
@@ -1132,8 +1174,10 @@ static value descr_attr(interp *it, value obj, sym id)
 {
     // @x.setter, @x.getter, @x.deleter
     if (obj.u.descr->kind == DESCR_PROPERTY &&
-        (strcmp(id->text, "setter") == 0 || strcmp(id->text, "getter") == 0 || strcmp(id->text, "deleter") == 0)) {
-        return bound_native(it, id->text, native_set, v_tuple(it, (value[]){obj, VINT(id->text[0])}, 2));
+        (strcmp(id->text, "setter") == 0 || strcmp(id->text, "getter") == 0 ||
+         strcmp(id->text, "deleter") == 0)) {
+        return bound_native(it, id->text, native_set,
+                            v_tuple(it, (value[]){obj, VINT(id->text[0])}, 2));
     }
     if (id == N(__doc__)) {
         return obj.u.descr->get.tag == V_FUNC ? find_attr(it, obj.u.descr->get, id) : VNONE;
@@ -1141,7 +1185,8 @@ static value descr_attr(interp *it, value obj, sym id)
     if (strcmp(id->text, "fset") == 0) {
         return obj.u.descr->set.tag == V_UNDEF ? VNONE : obj.u.descr->set;
     }
-    if (strcmp(id->text, "fget") == 0 || strcmp(id->text, "__func__") == 0 || strcmp(id->text, "func") == 0) {
+    if (strcmp(id->text, "fget") == 0 || strcmp(id->text, "__func__") == 0 ||
+        strcmp(id->text, "func") == 0) {
         return obj.u.descr->get;
     }
     return VUNDEF;
@@ -1260,7 +1305,8 @@ value find_attr(interp *it, value obj, sym id)
             return VINT(obj.u.ds->size);
         }
         break;
-    case V_INSTR: case V_REG: return handle_attr(it, obj, id);
+    case V_INSTR:
+    case V_REG: return handle_attr(it, obj, id);
     default: break;
     }
     if (id == N(__class__)) {
@@ -1280,19 +1326,22 @@ value get_attr(interp *it, value obj, sym id)
     }
     switch ((vtag)obj.tag) {
     case V_MODULE:
-        return raise_msg(it, "AttributeError", "module '%s' has no attribute '%s'", obj.u.module->id->text, id->text);
+        return raise_msg(it, "AttributeError", "module '%s' has no attribute '%s'",
+                         obj.u.module->id->text, id->text);
     case V_CLASS:
         if (obj.u.cls->is_enum) {
             return raise_msg(it, "AttributeError", "%s", id->text);
         }
-        return raise_msg(it, "AttributeError", "type object '%s' has no attribute '%s'", obj.u.cls->id->text, id->text);
+        return raise_msg(it, "AttributeError", "type object '%s' has no attribute '%s'",
+                         obj.u.cls->id->text, id->text);
     case V_METHOD: return get_attr(it, obj.u.method->fn, id);
     case V_FUNC:
         return raise_msg(it, "AttributeError", "'function' object has no attribute '%s'", id->text);
     case V_SUPER:
         return raise_msg(it, "AttributeError", "'super' object has no attribute '%s'", id->text);
     default:
-        return raise_msg(it, "AttributeError", "'%s' object has no attribute '%s'", type_name(it, obj), id->text);
+        return raise_msg(it, "AttributeError", "'%s' object has no attribute '%s'",
+                         type_name(it, obj), id->text);
     }
 }
 
@@ -1313,8 +1362,13 @@ static value native_exception_init(interp *it, const args *a)
 static value native_field_init(interp *it, const args *a)
 {
     value self = it->native_self;
-    return init_fields(it, self.u.obj->cls->is_dataclass || self.u.obj->cls->has_fields ? self.u.obj->cls : self.u.obj->cls,
-                       self, a) ? VNONE : VERR;
+    return init_fields(it,
+                       self.u.obj->cls->is_dataclass || self.u.obj->cls->has_fields
+                           ? self.u.obj->cls
+                           : self.u.obj->cls,
+                       self, a)
+               ? VNONE
+               : VERR;
 }
 
 static value native_object_new(interp *it, const args *a)
@@ -1346,7 +1400,8 @@ static value native_object_repr(interp *it, const args *a)
     textbuf t;
     text_init(&t, it->mem);
     value self = it->native_self;
-    text_printf(&t, "<%s.%s object>", self.u.obj->cls->module ? self.u.obj->cls->module->id->text : "builtins",
+    text_printf(&t, "<%s.%s object>",
+                self.u.obj->cls->module ? self.u.obj->cls->module->id->text : "builtins",
                 self.u.obj->cls->id->text);
     return v_str(it, t.at, t.len);
 }
@@ -1376,11 +1431,13 @@ static value super_attr(interp *it, value obj, sym id)
         past |= c->mro[i] == s->after;
     }
     if (id == N(__init__) && s->self.tag == V_OBJ &&
-        (s->self.u.obj->base.tag == V_LIST || s->self.u.obj->base.tag == V_DICT || s->self.u.obj->base.tag == V_SET)) {
+        (s->self.u.obj->base.tag == V_LIST || s->self.u.obj->base.tag == V_DICT ||
+         s->self.u.obj->base.tag == V_SET)) {
         return find_method(it, s->self.u.obj->base, id);
     }
     if (id == N(__init__)) {
-        return bound_native(it, "__init__", c->is_exception ? native_exception_init : native_object_init, s->self);
+        return bound_native(it, "__init__",
+                            c->is_exception ? native_exception_init : native_object_init, s->self);
     }
     if (id == N(__new__)) {
         return v_native(it, "__new__", native_object_new);
@@ -1392,10 +1449,13 @@ static value super_attr(interp *it, value obj, sym id)
         return bound_native(it, "__init_subclass__", native_object_init, s->self);
     }
     if (id == N(__repr__) || id == N(__str__)) {
-        if (s->self.tag == V_OBJ && s->self.u.obj->base.tag == V_UNDEF && !c->is_exception && !c->is_dataclass) {
+        if (s->self.tag == V_OBJ && s->self.u.obj->base.tag == V_UNDEF && !c->is_exception &&
+            !c->is_dataclass) {
             return bound_native(it, "__repr__", native_object_repr, s->self);
         }
-        value plain = s->self.tag == V_OBJ && s->self.u.obj->base.tag != V_UNDEF ? s->self.u.obj->base : s->self;
+        value plain = s->self.tag == V_OBJ && s->self.u.obj->base.tag != V_UNDEF
+                          ? s->self.u.obj->base
+                          : s->self;
         return repr_of_base(it, plain, id == N(__str__));
     }
     if (s->self.tag == V_OBJ && s->self.u.obj->base.tag != V_UNDEF) {
@@ -1416,7 +1476,8 @@ bool set_attr(interp *it, value obj, sym id, value v)
         value d = class_lookup(c, id);
         if (d.tag == V_DESCR && d.u.descr->kind == DESCR_PROPERTY) {
             if (d.u.descr->set.tag == V_UNDEF) {
-                raise_msg(it, "AttributeError", "property '%s' of '%s' object has no setter", id->text, c->id->text);
+                raise_msg(it, "AttributeError", "property '%s' of '%s' object has no setter",
+                          id->text, c->id->text);
                 return false;
             }
             return !IS_ERR(call_values(it, d.u.descr->set, (value[]){obj, v}, 2));
@@ -1426,7 +1487,8 @@ bool set_attr(interp *it, value obj, sym id, value v)
             return false;
         }
         if (c->is_enum && (id == N(value) || id == N(name))) {
-            raise_msg(it, "AttributeError", "<enum '%s'> cannot set attribute '%s'", c->id->text, id->text);
+            raise_msg(it, "AttributeError", "<enum '%s'> cannot set attribute '%s'", c->id->text,
+                      id->text);
             return false;
         }
         attrs_set(it, &obj.u.obj->attrs, id, v);
@@ -1461,9 +1523,11 @@ bool set_attr(interp *it, value obj, sym id, value v)
     default: break;
     }
     if (find_attr(it, obj, id).tag != V_UNDEF) {
-        raise_msg(it, "AttributeError", "'%s' object attribute '%s' is read-only", type_name(it, obj), id->text);
+        raise_msg(it, "AttributeError", "'%s' object attribute '%s' is read-only",
+                  type_name(it, obj), id->text);
     } else {
-        raise_msg(it, "AttributeError", "'%s' object has no attribute '%s'", type_name(it, obj), id->text);
+        raise_msg(it, "AttributeError", "'%s' object has no attribute '%s'", type_name(it, obj),
+                  id->text);
     }
     return false;
 }
@@ -1483,8 +1547,8 @@ bool del_attr(interp *it, value obj, sym id)
         value d = class_lookup(obj.u.obj->cls, id);
         if (d.tag == V_DESCR && d.u.descr->kind == DESCR_PROPERTY) {
             if (d.u.descr->del.tag == V_UNDEF) {
-                raise_msg(it, "AttributeError", "property '%s' of '%s' object has no deleter", id->text,
-                          obj.u.obj->cls->id->text);
+                raise_msg(it, "AttributeError", "property '%s' of '%s' object has no deleter",
+                          id->text, obj.u.obj->cls->id->text);
                 return false;
             }
             return !IS_ERR(call_values(it, d.u.descr->del, &obj, 1));
@@ -1496,7 +1560,8 @@ bool del_attr(interp *it, value obj, sym id)
         ok = attrs_del(&obj.u.func->attrs, id);
     }
     if (!ok) {
-        raise_msg(it, "AttributeError", "'%s' object has no attribute '%s'", type_name(it, obj), id->text);
+        raise_msg(it, "AttributeError", "'%s' object has no attribute '%s'", type_name(it, obj),
+                  id->text);
     }
     return ok;
 }
@@ -1537,7 +1602,8 @@ bool obj_repr(interp *it, value v, textbuf *out)
         value a = attrs_get(&o->attrs, N(args));
         text_cstr(out, c->id->text);
         if (a.tag != V_TUPLE || a.u.tuple->n != 1) {
-            return a.tag == V_TUPLE && a.u.tuple->n ? repr_into(it, a, out) : (text_cstr(out, "()"), true);
+            return a.tag == V_TUPLE && a.u.tuple->n ? repr_into(it, a, out)
+                                                    : (text_cstr(out, "()"), true);
         }
         text_char(out, '(');
         bool ok = repr_into(it, a.u.tuple->at[0], out);
@@ -1627,10 +1693,13 @@ int obj_equal(interp *it, value a, value b)
             if (a.u.p == b.u.p) {
                 return 1;
             }
-            // Members are equal when class, name and value are: files may be loaded under two names.
+            // Members are equal when class, name and value are: files may be loaded under two
+            // names.
             return c->id == b.u.obj->cls->id && a.u.obj->cls->is_enum && b.u.obj->cls->is_enum &&
-                   equal(it, attrs_get(&a.u.obj->attrs, N(_name_)), attrs_get(&b.u.obj->attrs, N(_name_))) == 1 &&
-                   equal(it, attrs_get(&a.u.obj->attrs, N(_value_)), attrs_get(&b.u.obj->attrs, N(_value_))) == 1;
+                   equal(it, attrs_get(&a.u.obj->attrs, N(_name_)),
+                         attrs_get(&b.u.obj->attrs, N(_name_))) == 1 &&
+                   equal(it, attrs_get(&a.u.obj->attrs, N(_value_)),
+                         attrs_get(&b.u.obj->attrs, N(_value_))) == 1;
         }
     } else if (a.tag == V_OBJ || b.tag == V_OBJ) {
         const vclass *c = a.tag == V_OBJ ? a.u.obj->cls : b.u.obj->cls;
@@ -1664,11 +1733,14 @@ bool is_subclass(interp *it, value c, value cls, bool *out)
         return false;
     }
     if (cls.tag == V_TYPE) {
-        *out = cls.u.i == T_OBJECT || (c.tag == V_TYPE && (c.u.i == cls.u.i || (c.u.i == T_BOOL && cls.u.i == T_INT)));
+        *out = cls.u.i == T_OBJECT ||
+               (c.tag == V_TYPE && (c.u.i == cls.u.i || (c.u.i == T_BOOL && cls.u.i == T_INT)));
         if (c.tag == V_CLASS) {
             const vclass *k = c.u.cls;
-            *out |= (cls.u.i == T_INT && (k->is_int_enum || k->is_int)) || (cls.u.i == T_STR && k->is_str) ||
-                    (cls.u.i == T_SET && k->is_set) || (cls.u.i == T_FLOAT && k->is_float) || (cls.u.i == T_LIST && k->is_list) || (cls.u.i == T_DICT && k->is_dict) ||
+            *out |= (cls.u.i == T_INT && (k->is_int_enum || k->is_int)) ||
+                    (cls.u.i == T_STR && k->is_str) || (cls.u.i == T_SET && k->is_set) ||
+                    (cls.u.i == T_FLOAT && k->is_float) || (cls.u.i == T_LIST && k->is_list) ||
+                    (cls.u.i == T_DICT && k->is_dict) ||
                     (cls.u.i == T_TUPLE && (k->is_tuple || k->is_namedtuple));
         }
         return true;
@@ -1729,7 +1801,8 @@ bool is_instance(interp *it, value v, value cls, bool *out)
             // Native values stand for the language's own classes, found by name.
             const char *n = cls.u.cls->id->text;
             bool nki = cls.u.cls->module == NULL || cls.u.cls->module->builtin;
-            *out = nki && ((v.tag == V_TENSOR && (strcmp(n, "NkiTensor") == 0 || strcmp(n, "NKIObject") == 0)) ||
+            *out = nki && ((v.tag == V_TENSOR &&
+                            (strcmp(n, "NkiTensor") == 0 || strcmp(n, "NKIObject") == 0)) ||
                            (v.tag == V_DTYPE && strcmp(n, "DType") == 0) ||
                            (v.tag == V_BUFFER && strcmp(n, "MemoryRegion") == 0) ||
                            (v.tag == V_REG && strcmp(n, "VirtualRegister") == 0));
@@ -1738,7 +1811,9 @@ bool is_instance(interp *it, value v, value cls, bool *out)
     }
     case V_NONE: *out = v.tag == V_NONE; return true;
     case V_OPAQUE: *out = v.tag == V_OPAQUE; return true;
-    case V_OBJ: case V_FUNC: case V_NATIVE: *out = false; return true;  // typing constructs
+    case V_OBJ:
+    case V_FUNC:
+    case V_NATIVE: *out = false; return true;  // typing constructs
     default: break;
     }
     type_error(it, "isinstance() arg 2 must be a type, a tuple of types, or a union");
@@ -1749,7 +1824,8 @@ bool is_instance(interp *it, value v, value cls, bool *out)
 
 static value data_order(interp *it, const args *a);
 
-static value make_dataclass(interp *it, value cls, value frozen, value order, value eq, value kw_only, value repr, value hash)
+static value make_dataclass(interp *it, value cls, value frozen, value order, value eq,
+                            value kw_only, value repr, value hash)
 {
     if (cls.tag != V_CLASS) {
         return type_error(it, "dataclass() should be applied to a class");
@@ -1779,7 +1855,8 @@ static value make_dataclass(interp *it, value cls, value frozen, value order, va
 static value data_order(interp *it, const args *a)
 {
     int64_t which = it->native_self.u.i;
-    if (a->n != 2 || a->at[0].tag != V_OBJ || a->at[1].tag != V_OBJ || a->at[0].u.obj->cls != a->at[1].u.obj->cls) {
+    if (a->n != 2 || a->at[0].tag != V_OBJ || a->at[1].tag != V_OBJ ||
+        a->at[0].u.obj->cls != a->at[1].u.obj->cls) {
         return VTAG(V_NOTIMPLEMENTED);
     }
     bool lt = false;
@@ -1795,8 +1872,9 @@ static value data_order(interp *it, const args *a)
     }
 }
 
-static const char *const data_params[] = {"cls", "init", "repr", "eq", "order", "unsafe_hash", "frozen",
-                                          "match_args", "kw_only", "slots", "weakref_slot"};
+static const char *const data_params[] = {"cls",     "init",        "repr",        "eq",
+                                          "order",   "unsafe_hash", "frozen",      "match_args",
+                                          "kw_only", "slots",       "weakref_slot"};
 
 static value native_dataclass_apply(interp *it, const args *a)
 {
@@ -1823,7 +1901,8 @@ static value native_dataclass(interp *it, const args *a)
 
 static value native_field(interp *it, const args *a)
 {
-    static const char *const params[] = {"default", "default_factory", "init", "repr", "hash", "compare", "metadata", "kw_only"};
+    static const char *const params[] = {"default", "default_factory", "init",     "repr",
+                                         "hash",    "compare",         "metadata", "kw_only"};
     value p[8];
     if (!bind_native(it, "field", a, params, 8, 0, p)) {
         return VERR;
@@ -1836,7 +1915,8 @@ static value native_field(interp *it, const args *a)
     vobj *o = NEW(it->mem, vobj);
     o->cls = c;
     o->base = VUNDEF;
-    const sym ids[] = {N(default_), N(default_factory), N(init), N(repr), NULL, N(compare), NULL, N(kw_only)};
+    const sym ids[] = {N(default_), N(default_factory), N(init), N(repr),
+                       NULL,        N(compare),         NULL,    N(kw_only)};
     for (int i = 0; i < 8; i++) {
         if (ids[i] && (p[i].tag != V_UNDEF || i >= 2)) {
             attrs_set(it, &o->attrs, ids[i], p[i].tag == V_UNDEF ? VBOOL(i != 7) : p[i]);
@@ -1859,7 +1939,8 @@ static value native_fields(interp *it, const args *a)
         o->cls = fc;
         o->base = VUNDEF;
         attrs_set(it, &o->attrs, N(name), v_sym(it, c->fields[i].id));
-        attrs_set(it, &o->attrs, N(default_), c->fields[i].dflt.tag == V_UNDEF ? VNONE : c->fields[i].dflt);
+        attrs_set(it, &o->attrs, N(default_),
+                  c->fields[i].dflt.tag == V_UNDEF ? VNONE : c->fields[i].dflt);
         attrs_set(it, &o->attrs, N(init), VBOOL(c->fields[i].init));
         attrs_set(it, &o->attrs, N(repr), VBOOL(c->fields[i].repr));
         attrs_set(it, &o->attrs, N(compare), VBOOL(c->fields[i].compare));
@@ -1891,8 +1972,9 @@ static value native_data_replace(interp *it, const args *a)
             given |= a->kw[j] == c->fields[i].id;
         }
         if (given && !c->fields[i].init) {
-            return value_error(it, "field %s is declared with init=False, it cannot be specified with replace()",
-                               c->fields[i].id->text);
+            return value_error(
+                it, "field %s is declared with init=False, it cannot be specified with replace()",
+                c->fields[i].id->text);
         }
         if (!given && c->fields[i].init) {
             at[n] = get_attr(it, o, c->fields[i].id);
@@ -2020,8 +2102,12 @@ static value native_namedtuple(interp *it, const args *a)
         if (name.tag != V_STR) {
             return type_error(it, "Type names and field names must be strings");
         }
-        c->fields[i] = (vfield){.id = str_sym(it, name), .dflt = i + nd >= n ? dflt[i + nd - n] : VUNDEF, .factory = VUNDEF,
-                                .init = true, .repr = true, .compare = true};
+        c->fields[i] = (vfield){.id = str_sym(it, name),
+                                .dflt = i + nd >= n ? dflt[i + nd - n] : VUNDEF,
+                                .factory = VUNDEF,
+                                .init = true,
+                                .repr = true,
+                                .compare = true};
     }
     return class_value(c);
 }
@@ -2063,9 +2149,10 @@ static value flag_op(interp *it, const args *a)
     case 2: return flag_member(it, x.u.obj->cls, i ^ j);
     case 3: return flag_member(it, x.u.obj->cls, all & ~i);
     case 4: return VBOOL(i != 0);
-    default: return VBOOL(a->n == 2 && a->at[1].tag == V_OBJ &&
-                          (i & attrs_get(&a->at[1].u.obj->attrs, N(_value_)).u.i) ==
-                              attrs_get(&a->at[1].u.obj->attrs, N(_value_)).u.i);
+    default:
+        return VBOOL(a->n == 2 && a->at[1].tag == V_OBJ &&
+                     (i & attrs_get(&a->at[1].u.obj->attrs, N(_value_)).u.i) ==
+                         attrs_get(&a->at[1].u.obj->attrs, N(_value_)).u.i);
     }
 }
 
@@ -2084,12 +2171,18 @@ void class_natives(interp *it, vmodule *m)
         const char *name;
         native_fn fn;
     } fns[] = {
-        {"dataclass", native_dataclass}, {"field", native_field}, {"fields", native_fields},
-        {"replace", native_data_replace}, {"asdict", native_data_asdict}, {"astuple", native_data_astuple},
-        {"is_dataclass", native_is_dataclass}, {"namedtuple", native_namedtuple},
+        {"dataclass", native_dataclass},
+        {"field", native_field},
+        {"fields", native_fields},
+        {"replace", native_data_replace},
+        {"asdict", native_data_asdict},
+        {"astuple", native_data_astuple},
+        {"is_dataclass", native_is_dataclass},
+        {"namedtuple", native_namedtuple},
     };
     for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) {
-        attrs_set(it, &m->attrs, intern_cstr(it->names, fns[i].name), v_native(it, fns[i].name, fns[i].fn));
+        attrs_set(it, &m->attrs, intern_cstr(it->names, fns[i].name),
+                  v_native(it, fns[i].name, fns[i].fn));
     }
     it->enum_cls = native_class(it, m, "Enum", NULL);
     it->enum_cls->is_enum = true;
@@ -2106,9 +2199,11 @@ void class_natives(interp *it, vmodule *m)
     vclass *int_flag = native_class(it, m, "IntFlag", it->flag_cls);
     int_flag->is_int_enum = true;
     int_flag->enum_members = v_list(it, NULL, 0);
-    const sym ops[] = {N(__or__), N(__and__), N(__xor__), N(__invert__), N(__bool__), N(__contains__)};
+    const sym ops[] = {N(__or__),     N(__and__),  N(__xor__),
+                       N(__invert__), N(__bool__), N(__contains__)};
     for (int i = 0; i < 6; i++) {
-        attrs_set(it, &it->flag_cls->attrs, ops[i], bound_native(it, ops[i]->text, flag_op, VINT(i)));
+        attrs_set(it, &it->flag_cls->attrs, ops[i],
+                  bound_native(it, ops[i]->text, flag_op, VINT(i)));
     }
     native_class(it, m, "auto", NULL)->native_new = auto_new;
     (void)enum_new;

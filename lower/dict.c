@@ -99,7 +99,8 @@ bool dict_set(interp *it, vdict *d, value key, value val)
             compact(d);
         } else {
             uint32_t cap = d->cap;
-            d->at = vec_grow(it->mem, d->at, d->n, &cap, d->n + 1, sizeof *d->at, _Alignof(dict_entry));
+            d->at =
+                vec_grow(it->mem, d->at, d->n, &cap, d->n + 1, sizeof *d->at, _Alignof(dict_entry));
             d->cap = cap;
             d->slot = NULL;
         }
@@ -185,7 +186,8 @@ void set_settle(interp *it, vdict *d)
     d->settled = d->n;
     bool ints = d->live > 1;
     for (uint32_t i = 0; i < d->n && ints; i++) {
-        ints = d->at[i].key.tag == V_INT || d->at[i].key.tag == V_BOOL || d->at[i].key.tag == V_UNDEF;
+        ints =
+            d->at[i].key.tag == V_INT || d->at[i].key.tag == V_BOOL || d->at[i].key.tag == V_UNDEF;
     }
     if (!ints) {
         return;

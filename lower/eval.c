@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#define TRY(v, e)              \
-    value v = eval(it, (e));   \
-    if (IS_ERR(v)) {           \
-        return VERR;           \
+#define TRY(v, e)                                                                                  \
+    value v = eval(it, (e));                                                                       \
+    if (IS_ERR(v)) {                                                                               \
+        return VERR;                                                                               \
     }
 
 // ---- names
@@ -18,12 +18,14 @@ static value unbound(interp *it, const ast *e)
         const unit *u = it->top->unit;
         bool own = e->scope == SCOPE_LOCAL || e->slot < u->nown;
         if (own) {
-            return raise_msg(it, "UnboundLocalError",
-                             "cannot access local variable '%s' where it is not associated with a value",
-                             e->u.id->text);
+            return raise_msg(
+                it, "UnboundLocalError",
+                "cannot access local variable '%s' where it is not associated with a value",
+                e->u.id->text);
         }
         return raise_msg(it, "NameError",
-                         "cannot access free variable '%s' where it is not associated with a value in enclosing scope",
+                         "cannot access free variable '%s' where it is not associated with a value "
+                         "in enclosing scope",
                          e->u.id->text);
     }
     return raise_msg(it, "NameError", "name '%s' is not defined", e->u.id->text);
@@ -65,7 +67,8 @@ static value load_name(interp *it, const ast *e)
             v = load_global(it, f->module, e->u.id);
         }
         break;
-    case SCOPE_GLOBAL: case SCOPE_NONE:
+    case SCOPE_GLOBAL:
+    case SCOPE_NONE:
     default: v = load_global(it, f->module, e->u.id); break;
     }
     return v.tag == V_UNDEF ? unbound(it, e) : v;
@@ -78,7 +81,8 @@ static bool store_name(interp *it, uint8_t scope, uint32_t slot, sym id, value v
     case SCOPE_LOCAL: f->locals[slot] = v; return true;
     case SCOPE_CELL: f->cells[slot]->v = v; return true;
     case SCOPE_CLASS: attrs_set(it, &f->cls->attrs, id, v); return true;
-    case SCOPE_GLOBAL: case SCOPE_NONE:
+    case SCOPE_GLOBAL:
+    case SCOPE_NONE:
     default:
         // A global statement may write a name whose own statements have not run yet.
         if (f->unit->kind != UNIT_MODULE) {
@@ -162,11 +166,14 @@ static value int_op(interp *it, ast_op op, int64_t a, int64_t b)
     case OP_SUB: return __builtin_sub_overflow(a, b, &r) ? overflow(it, "-") : VINT(r);
     case OP_MUL: return __builtin_mul_overflow(a, b, &r) ? overflow(it, "*") : VINT(r);
     case OP_DIV:
-        return b == 0 ? raise_msg(it, "ZeroDivisionError", "division by zero") : VFLT((double)a / (double)b);
-    case OP_FLOORDIV: case OP_MOD:
+        return b == 0 ? raise_msg(it, "ZeroDivisionError", "division by zero")
+                      : VFLT((double)a / (double)b);
+    case OP_FLOORDIV:
+    case OP_MOD:
         if (b == 0) {
-            return raise_msg(it, "ZeroDivisionError", op == OP_MOD ? "integer modulo by zero"
-                                                                   : "integer division or modulo by zero");
+            return raise_msg(it, "ZeroDivisionError",
+                             op == OP_MOD ? "integer modulo by zero"
+                                          : "integer division or modulo by zero");
         }
         if (a == INT64_MIN && b == -1) {
             return op == OP_MOD ? VINT(0) : overflow(it, "//");
@@ -206,7 +213,8 @@ static value float_pow(interp *it, double a, double b)
         return raise_msg(it, "OverflowError", "(34, 'Numerical result out of range')");
     }
     if (isnan(r) && !isnan(a) && !isnan(b)) {
-        return value_error(it, "a negative number to a fractional power is complex, which is not supported");
+        return value_error(
+            it, "a negative number to a fractional power is complex, which is not supported");
     }
     return VFLT(r);
 }
@@ -247,7 +255,9 @@ static int64_t int_or_bool(value v)
 static value repeat(interp *it, value seq, int64_t n)
 {
     n = n < 0 ? 0 : n;
-    uint32_t len = seq.tag == V_LIST ? seq.u.list->n : seq.tag == V_TUPLE ? seq.u.tuple->n : seq.u.str->len;
+    uint32_t len = seq.tag == V_LIST    ? seq.u.list->n
+                   : seq.tag == V_TUPLE ? seq.u.tuple->n
+                                        : seq.u.str->len;
     if (n && (uint64_t)len * (uint64_t)n > 0x3fffffff) {
         return raise_msg(it, "MemoryError", "a sequence of %llu items is too long",
                          (unsigned long long)len * (unsigned long long)n);
@@ -295,7 +305,8 @@ static value set_op(interp *it, ast_op op, vdict *a, vdict *b)
             continue;
         }
         bool in = dict_get(it, b, a->at[i].key).tag != V_UNDEF;
-        if (op == OP_BITOR || (op == OP_BITAND && in) || ((op == OP_SUB || op == OP_BITXOR) && !in)) {
+        if (op == OP_BITOR || (op == OP_BITAND && in) ||
+            ((op == OP_SUB || op == OP_BITXOR) && !in)) {
             dict_set(it, out.u.dict, a->at[i].key, VNONE);
         }
     }
@@ -316,8 +327,10 @@ static value seq_op(interp *it, ast_op op, value a, value b)
     if (op == OP_ADD && a.tag == b.tag) {
         switch ((vtag)a.tag) {
         case V_LIST: return join(it, a.u.list->at, a.u.list->n, b.u.list->at, b.u.list->n, true);
-        case V_TUPLE: return join(it, a.u.tuple->at, a.u.tuple->n, b.u.tuple->at, b.u.tuple->n, false);
-        case V_STR: case V_BYTES: {
+        case V_TUPLE:
+            return join(it, a.u.tuple->at, a.u.tuple->n, b.u.tuple->at, b.u.tuple->n, false);
+        case V_STR:
+        case V_BYTES: {
             char *p = NEW_N(it->mem, char, (size_t)a.u.str->len + b.u.str->len + 1);
             memcpy(p, a.u.str->p, a.u.str->len);
             memcpy(p + a.u.str->len, b.u.str->p, b.u.str->len);
@@ -381,37 +394,47 @@ static void special_names(interp *it, ast_op op, sym *fwd, sym *rev, sym *inplac
 
 static bool is_type_like(value v)
 {
-    return v.tag == V_CLASS || v.tag == V_TYPE || v.tag == V_NONE || v.tag == V_OPAQUE || v.tag == V_OBJ ||
-           v.tag == V_STR || v.tag == V_NATIVE || v.tag == V_FUNC;
+    return v.tag == V_CLASS || v.tag == V_TYPE || v.tag == V_NONE || v.tag == V_OPAQUE ||
+           v.tag == V_OBJ || v.tag == V_STR || v.tag == V_NATIVE || v.tag == V_FUNC;
 }
 
 static value bad_operands(interp *it, ast_op op, value a, value b)
 {
     if (a.tag == V_OPAQUE || b.tag == V_OPAQUE) {
         const char *w = a.tag == V_OPAQUE ? a.u.opaque->path : b.u.opaque->path;
-        return raise_msg(it, "ImportError", "'%s' is not available here and was used as an operand of %s", w,
+        return raise_msg(it, "ImportError",
+                         "'%s' is not available here and was used as an operand of %s", w,
                          ast_op_text(op));
     }
     if (a.tag == V_TENSOR || b.tag == V_TENSOR) {
-        return type_error(it,
-                          "operator %s is not defined on tensors; use nl.%s(x, y) or nisa.tensor_tensor", ast_op_text(op),
-                          op == OP_ADD ? "add" : op == OP_SUB ? "subtract" : op == OP_MUL ? "multiply" : "divide");
+        return type_error(
+            it, "operator %s is not defined on tensors; use nl.%s(x, y) or nisa.tensor_tensor",
+            ast_op_text(op),
+            op == OP_ADD   ? "add"
+            : op == OP_SUB ? "subtract"
+            : op == OP_MUL ? "multiply"
+                           : "divide");
     }
     if (a.tag == V_REG || b.tag == V_REG) {
-        return type_error(it, "operator %s is not defined on registers: they have no value while the kernel is "
-                              "specialized; store, compute with an instruction, and load again", ast_op_text(op));
+        return type_error(
+            it,
+            "operator %s is not defined on registers: they have no value while the kernel is "
+            "specialized; store, compute with an instruction, and load again",
+            ast_op_text(op));
     }
     if (op == OP_ADD && (a.tag == V_STR || a.tag == V_LIST || a.tag == V_TUPLE) && a.tag != b.tag) {
-        return type_error(it, "can only concatenate %s (not \"%s\") to %s", type_name(it, a), type_name(it, b),
-                          type_name(it, a));
+        return type_error(it, "can only concatenate %s (not \"%s\") to %s", type_name(it, a),
+                          type_name(it, b), type_name(it, a));
     }
     if (op == OP_MUL && ((a.tag == V_STR || a.tag == V_LIST || a.tag == V_TUPLE) ||
                          (b.tag == V_STR || b.tag == V_LIST || b.tag == V_TUPLE))) {
         bool first = a.tag == V_STR || a.tag == V_LIST || a.tag == V_TUPLE;
-        return type_error(it, "can't multiply sequence by non-int of type '%s'", type_name(it, first ? b : a));
+        return type_error(it, "can't multiply sequence by non-int of type '%s'",
+                          type_name(it, first ? b : a));
     }
     return type_error(it, "unsupported operand type(s) for %s: '%s' and '%s'",
-                      op == OP_POW ? "** or pow()" : ast_op_text(op), type_name(it, a), type_name(it, b));
+                      op == OP_POW ? "** or pow()" : ast_op_text(op), type_name(it, a),
+                      type_name(it, b));
 }
 
 static value object_op(interp *it, ast_op op, value a, value b)
@@ -450,8 +473,11 @@ value binary_op(interp *it, ast_op op, value a, value b)
     double x, y;
     if (num(a, &x) && num(b, &y)) {
         if (a.tag != V_FLOAT && b.tag != V_FLOAT) {
-            if (a.tag == V_BOOL && b.tag == V_BOOL && (op == OP_BITAND || op == OP_BITOR || op == OP_BITXOR)) {
-                return VBOOL(op == OP_BITAND ? a.u.b & b.u.b : op == OP_BITOR ? a.u.b | b.u.b : a.u.b != b.u.b);
+            if (a.tag == V_BOOL && b.tag == V_BOOL &&
+                (op == OP_BITAND || op == OP_BITOR || op == OP_BITXOR)) {
+                return VBOOL(op == OP_BITAND  ? a.u.b & b.u.b
+                             : op == OP_BITOR ? a.u.b | b.u.b
+                                              : a.u.b != b.u.b);
             }
             value r = int_op(it, op, int_or_bool(a), int_or_bool(b));
             return r.tag == V_UNDEF ? bad_operands(it, op, a, b) : r;
@@ -489,14 +515,21 @@ value unary_op(interp *it, ast_op op, value v)
     if (v.tag == V_FLOAT && op != OP_INVERT) {
         return VFLT(op == OP_NEG ? -v.u.d : v.u.d);
     }
-    value r = call_special(it, v, op == OP_NEG ? N(__neg__) : op == OP_POS ? N(__pos__) : N(__invert__), NULL, 0);
+    value r = call_special(it, v,
+                           op == OP_NEG   ? N(__neg__)
+                           : op == OP_POS ? N(__pos__)
+                                          : N(__invert__),
+                           NULL, 0);
     if (r.tag != V_UNDEF) {
         return r;
     }
     if (v.tag == V_OBJ && v.u.obj->base.tag != V_UNDEF) {
         return unary_op(it, op, v.u.obj->base);
     }
-    return type_error(it, "bad operand type for unary %s: '%s'", op == OP_NEG ? "-" : op == OP_POS ? "+" : "~",
+    return type_error(it, "bad operand type for unary %s: '%s'",
+                      op == OP_NEG   ? "-"
+                      : op == OP_POS ? "+"
+                                     : "~",
                       type_name(it, v));
 }
 
@@ -507,10 +540,12 @@ value contains(interp *it, value c, value item)
     switch ((vtag)c.tag) {
     case V_STR:
         if (item.tag != V_STR) {
-            return type_error(it, "'in <string>' requires string as left operand, not %s", type_name(it, item));
+            return type_error(it, "'in <string>' requires string as left operand, not %s",
+                              type_name(it, item));
         }
         return VBOOL(str_find(c.u.str, item.u.str, 0) >= 0);
-    case V_DICT: case V_SET: {
+    case V_DICT:
+    case V_SET: {
         value v = dict_get(it, c.u.dict, item);
         return IS_ERR(v) ? VERR : VBOOL(v.tag != V_UNDEF);
     }
@@ -525,7 +560,8 @@ value contains(interp *it, value c, value item)
             const vrange *r = c.u.range;
             int64_t i = int_or_bool(item);
             bool in = r->step > 0 ? i >= r->start && i < r->stop : i <= r->start && i > r->stop;
-            uint64_t d = r->step > 0 ? (uint64_t)i - (uint64_t)r->start : (uint64_t)r->start - (uint64_t)i;
+            uint64_t d =
+                r->step > 0 ? (uint64_t)i - (uint64_t)r->start : (uint64_t)r->start - (uint64_t)i;
             return VBOOL(in && d % (r->step > 0 ? (uint64_t)r->step : 0 - (uint64_t)r->step) == 0);
         }
         break;
@@ -603,7 +639,8 @@ void slice_bounds(const vslice *s, int64_t n, int64_t *start, int64_t *stop, int
     *stop = b;
 }
 
-bool slice_indices(interp *it, const vslice *s, int64_t n, int64_t *start, int64_t *step, int64_t *count)
+bool slice_indices(interp *it, const vslice *s, int64_t n, int64_t *start, int64_t *step,
+                   int64_t *count)
 {
     value part[] = {s->start, s->stop, s->step};
     vslice t = *s;
@@ -612,7 +649,8 @@ bool slice_indices(interp *it, const vslice *s, int64_t n, int64_t *start, int64
             int64_t x;
             if (!as_index(it, part[i], &x)) {
                 it->exc = VUNDEF;
-                type_error(it, "slice indices must be integers or None or have an __index__ method");
+                type_error(it,
+                           "slice indices must be integers or None or have an __index__ method");
                 return false;
             }
             *(i == 0 ? &t.start : i == 1 ? &t.stop : &t.step) = VINT(x);
@@ -641,14 +679,16 @@ static value index_seq(interp *it, value obj, value key, const value *at, uint32
         for (int64_t i = 0; i < count; i++) {
             out[i] = at[start + i * step];
         }
-        return obj.tag == V_LIST ? v_list(it, out, (uint32_t)count) : v_tuple(it, out, (uint32_t)count);
+        return obj.tag == V_LIST ? v_list(it, out, (uint32_t)count)
+                                 : v_tuple(it, out, (uint32_t)count);
     }
     int64_t i;
     if (key.tag == V_INT) {
         i = key.u.i;
     } else if (!as_index(it, key, &i)) {
         it->exc = VUNDEF;
-        return type_error(it, "%s indices must be integers or slices, not %s", what, type_name(it, key));
+        return type_error(it, "%s indices must be integers or slices, not %s", what,
+                          type_name(it, key));
     }
     i = i < 0 ? i + n : i;
     if (i < 0 || i >= n) {
@@ -682,8 +722,10 @@ value get_index(interp *it, value obj, value key)
     case V_TUPLE: return index_seq(it, obj, key, obj.u.tuple->at, obj.u.tuple->n);
     case V_DICT: return index_dict(it, obj, key);
     case V_TENSOR: return tensor_index(it, obj, key);
-    case V_STR: case V_BYTES: {
-        int64_t start, step = 1, count = 1, n = obj.tag == V_STR ? obj.u.str->chars : obj.u.str->len;
+    case V_STR:
+    case V_BYTES: {
+        int64_t start, step = 1, count = 1,
+                       n = obj.tag == V_STR ? obj.u.str->chars : obj.u.str->len;
         if (key.tag == V_SLICE) {
             if (!slice_indices(it, key.u.slice, n, &start, &step, &count)) {
                 return VERR;
@@ -691,7 +733,8 @@ value get_index(interp *it, value obj, value key)
         } else {
             if (!as_index(it, key, &start)) {
                 it->exc = VUNDEF;
-                return type_error(it, "string indices must be integers, not '%s'", type_name(it, key));
+                return type_error(it, "string indices must be integers, not '%s'",
+                                  type_name(it, key));
             }
             start = start < 0 ? start + n : start;
             if (start < 0 || start >= n) {
@@ -705,15 +748,17 @@ value get_index(interp *it, value obj, value key)
     }
     case V_RANGE: {
         const vrange *r = obj.u.range;
-        int64_t n = r->step > 0 ? (r->start < r->stop ? (r->stop - r->start - 1) / r->step + 1 : 0)
-                                : (r->start > r->stop ? (r->start - r->stop - 1) / -r->step + 1 : 0);
+        int64_t n = r->step > 0
+                        ? (r->start < r->stop ? (r->stop - r->start - 1) / r->step + 1 : 0)
+                        : (r->start > r->stop ? (r->start - r->stop - 1) / -r->step + 1 : 0);
         if (key.tag == V_SLICE) {
             int64_t start, step, count;
             if (!slice_indices(it, key.u.slice, n, &start, &step, &count)) {
                 return VERR;
             }
             vrange *s = NEW(it->mem, vrange);
-            *s = (vrange){r->start + start * r->step, r->start + (start + count * step) * r->step, r->step * step};
+            *s = (vrange){r->start + start * r->step, r->start + (start + count * step) * r->step,
+                          r->step * step};
             return VPTR(V_RANGE, s);
         }
         int64_t i;
@@ -757,7 +802,7 @@ value get_index(interp *it, value obj, value key)
                 return call_values(it, f.u.descr->get, (value[]){obj, key}, 2);
             }
         }
-        return obj;  // Generic[T]
+        return obj;           // Generic[T]
     case V_TYPE: return obj;  // list[int]
     case V_FUNC:
         if (obj.u.func->jit) {
@@ -765,8 +810,7 @@ value get_index(interp *it, value obj, value key)
         }
         break;
     case V_OPAQUE: return obj;
-    case V_REG:
-        return type_error(it, "a register cannot be indexed");
+    case V_REG: return type_error(it, "a register cannot be indexed");
     default: break;
     }
     return type_error(it, "'%s' object is not subscriptable", type_name(it, obj));
@@ -783,7 +827,8 @@ static bool set_slice(interp *it, vlist *l, const vslice *s, value v)
     if (v.tag != V_LIST && v.tag != V_TUPLE && !iter_init(it, &probe, v)) {
         if (!class_of(v)) {
             it->exc = VUNDEF;
-            type_error(it, step == 1 ? "can only assign an iterable" : "must assign iterable to extended slice");
+            type_error(it, step == 1 ? "can only assign an iterable"
+                                     : "must assign iterable to extended slice");
         }
         return false;
     }
@@ -794,7 +839,8 @@ static bool set_slice(interp *it, vlist *l, const vslice *s, value v)
     n = copy.u.list->n;
     if (step != 1) {
         if (n != count) {
-            value_error(it, "attempt to assign sequence of size %u to extended slice of size %lld", n, (long long)count);
+            value_error(it, "attempt to assign sequence of size %u to extended slice of size %lld",
+                        n, (long long)count);
             return false;
         }
         for (uint32_t i = 0; i < n; i++) {
@@ -855,11 +901,13 @@ bool set_index(interp *it, value obj, value key, value v)
         }
         value f = attrs_get(&it->builtins, intern_cstr(it->names, "__nki_assign__"));
         if (f.tag == V_UNDEF) {
-            value m = import_module(it, it->top->module, 0, intern_cstr(it->names, "nki.language._move"), true);
+            value m = import_module(it, it->top->module, 0,
+                                    intern_cstr(it->names, "nki.language._move"), true);
             f = IS_ERR(m) ? m : find_attr(it, m, intern_cstr(it->names, "assign"));
             if (IS_ERR(f) || f.tag == V_UNDEF) {
                 if (!IS_ERR(f)) {
-                    type_error(it, "assignment into a tensor is not supported; use nl.store or nisa.tensor_copy");
+                    type_error(it, "assignment into a tensor is not supported; use nl.store or "
+                                   "nisa.tensor_copy");
                 }
                 return false;
             }
@@ -1046,24 +1094,27 @@ bool assign_to(interp *it, const ast *to, value v)
         it->top->at = to;
         return !IS_ERR(k) && set_index(it, o, k, v);
     }
-    case AST_TUPLE: case AST_LIST: return unpack(it, to, v);
-    case AST_PAT_CAPTURE: case AST_PAT_STAR: case AST_PAT_REST: case AST_PAT_AS:
-        return store_name(it, to->scope, to->slot, to->u.pat.id, v);
-    case AST_DEF: case AST_CLASS: return store_name(it, to->scope, to->slot, to->u.def.id, v);
+    case AST_TUPLE:
+    case AST_LIST: return unpack(it, to, v);
+    case AST_PAT_CAPTURE:
+    case AST_PAT_STAR:
+    case AST_PAT_REST:
+    case AST_PAT_AS: return store_name(it, to->scope, to->slot, to->u.pat.id, v);
+    case AST_DEF:
+    case AST_CLASS: return store_name(it, to->scope, to->slot, to->u.def.id, v);
     case AST_HANDLER: return store_name(it, to->scope, to->slot, to->u.handler.as, v);
     case AST_ALIAS: {
         sym id = to->u.alias.as;
         if (!id) {
             const char *dot = strchr(to->u.alias.path->text, '.');
-            id = dot ? intern_add(it->names, to->u.alias.path->text, (size_t)(dot - to->u.alias.path->text))
+            id = dot ? intern_add(it->names, to->u.alias.path->text,
+                                  (size_t)(dot - to->u.alias.path->text))
                      : to->u.alias.path;
         }
         return store_name(it, to->scope, to->slot, id, v);
     }
     case AST_TYPE_ALIAS: return store_name(it, to->scope, to->slot, to->u.type.id, v);
-    default:
-        type_error(it, "cannot assign to this expression");
-        return false;
+    default: type_error(it, "cannot assign to this expression"); return false;
     }
 }
 
@@ -1099,7 +1150,8 @@ static value eval_items(interp *it, const ast *e, bool list)
         if (!at) {
             if (class_of(v) == NULL) {
                 it->exc = VUNDEF;
-                return type_error(it, "Value after * must be an iterable, not %s", type_name(it, v));
+                return type_error(it, "Value after * must be an iterable, not %s",
+                                  type_name(it, v));
             }
             return VERR;
         }
@@ -1214,7 +1266,9 @@ static bool comp_clause(interp *it, const ast *e, const ast *c, value out, const
 
 static value comp_run(interp *it, const ast *e, const value *first)
 {
-    value out = e->kind == AST_SETCOMP ? v_set(it) : e->kind == AST_DICTCOMP ? v_dict(it) : v_list(it, NULL, 0);
+    value out = e->kind == AST_SETCOMP    ? v_set(it)
+                : e->kind == AST_DICTCOMP ? v_dict(it)
+                                          : v_list(it, NULL, 0);
     return comp_clause(it, e, e->u.comp.clauses, out, first) ? out : VERR;
 }
 
@@ -1228,7 +1282,12 @@ static value comp_in_frame(interp *it, const ast *e)
     it->top->at = e;
     unit *u = e->cache;
     frame on_stack, *f = e->kind == AST_GENEXP ? NEW(it->mem, frame) : &on_stack;
-    *f = (frame){.prev = it->top, .unit = u, .module = it->top->module, .cls = it->top->cls, .call = e, .at = e,
+    *f = (frame){.prev = it->top,
+                 .unit = u,
+                 .module = it->top->module,
+                 .cls = it->top->cls,
+                 .call = e,
+                 .at = e,
                  .id = it->top->id};
     f->locals = NEW_N(it->mem, value, u->nlocals);
     f->cells = NEW_N(it->mem, cell *, u->nown + u->nfree);
@@ -1349,10 +1408,9 @@ value eval(interp *it, const ast *e)
         }
         return VINT(e->u.i);
     case AST_FLOAT: return VFLT(e->u.d);
-    case AST_IMAG:
-        it->top->at = e;
-        return type_error(it, "complex numbers are not supported");
-    case AST_STR: case AST_BYTES: return eval_str(it, e);
+    case AST_IMAG: it->top->at = e; return type_error(it, "complex numbers are not supported");
+    case AST_STR:
+    case AST_BYTES: return eval_str(it, e);
     case AST_FSTRING: return eval_fstring(it, e);
     case AST_CONST: return eval_constant(it, e);
     default: break;
@@ -1420,11 +1478,13 @@ value eval(interp *it, const ast *e)
         TRY(v, e->u.bin.r);
         return assign_to(it, e->u.bin.l, v) ? v : VERR;
     }
-    case AST_LISTCOMP: case AST_SETCOMP: case AST_DICTCOMP: case AST_GENEXP: return eval_comp(it, e);
-    case AST_STARRED:
-        it->top->at = e;
-        return type_error(it, "can't use starred expression here");
-    case AST_YIELD: case AST_YIELD_FROM: {
+    case AST_LISTCOMP:
+    case AST_SETCOMP:
+    case AST_DICTCOMP:
+    case AST_GENEXP: return eval_comp(it, e);
+    case AST_STARRED: it->top->at = e; return type_error(it, "can't use starred expression here");
+    case AST_YIELD:
+    case AST_YIELD_FROM: {
         value v = e->u.bin.l ? eval(it, e->u.bin.l) : VNONE;
         if (IS_ERR(v)) {
             return v;
@@ -1437,6 +1497,7 @@ value eval(interp *it, const ast *e)
         return raise_msg(it, "NotImplementedError", "await is not supported in kernels");
     default:
         it->top->at = e;
-        return type_error(it, "this expression is not supported (%s)", ast_kind_name((ast_kind)e->kind));
+        return type_error(it, "this expression is not supported (%s)",
+                          ast_kind_name((ast_kind)e->kind));
     }
 }

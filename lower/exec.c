@@ -134,10 +134,12 @@ static value inplace_op(interp *it, ast_op op, value a, value b)
         return IS_ERR(d) ? d : a;
     }
     if (class_of(a)) {
-        const sym names[] = {[OP_ADD] = N(__iadd__), [OP_SUB] = N(__isub__), [OP_MUL] = N(__imul__),
-                             [OP_DIV] = N(__itruediv__), [OP_FLOORDIV] = N(__ifloordiv__), [OP_MOD] = N(__imod__),
-                             [OP_POW] = N(__ipow__), [OP_MATMUL] = N(__imatmul__), [OP_LSHIFT] = N(__ilshift__),
-                             [OP_RSHIFT] = N(__irshift__), [OP_BITAND] = N(__iand__), [OP_BITOR] = N(__ior__),
+        const sym names[] = {[OP_ADD] = N(__iadd__),           [OP_SUB] = N(__isub__),
+                             [OP_MUL] = N(__imul__),           [OP_DIV] = N(__itruediv__),
+                             [OP_FLOORDIV] = N(__ifloordiv__), [OP_MOD] = N(__imod__),
+                             [OP_POW] = N(__ipow__),           [OP_MATMUL] = N(__imatmul__),
+                             [OP_LSHIFT] = N(__ilshift__),     [OP_RSHIFT] = N(__irshift__),
+                             [OP_BITAND] = N(__iand__),        [OP_BITOR] = N(__ior__),
                              [OP_BITXOR] = N(__ixor__)};
         value r = call_special(it, a, names[op], &b, 1);
         if (r.tag != V_UNDEF && r.tag != V_NOTIMPLEMENTED) {
@@ -179,13 +181,16 @@ static flow exec_augassign(interp *it, const ast *s)
     value v = inplace_op(it, (ast_op)s->op, old, by);
     if (IS_ERR(v)) {
         // CPython names the operator as it was written.
-        if (it->exc.tag == V_OBJ && !it->exc.u.obj->diag && class_of(old) == NULL && class_of(by) == NULL) {
+        if (it->exc.tag == V_OBJ && !it->exc.u.obj->diag && class_of(old) == NULL &&
+            class_of(by) == NULL) {
             value a = attrs_get(&it->exc.u.obj->attrs, N(args));
             const char *pre = "unsupported operand type(s) for ";
             if (a.tag == V_TUPLE && a.u.tuple->n == 1 && a.u.tuple->at[0].tag == V_STR &&
                 strncmp(a.u.tuple->at[0].u.str->p, pre, strlen(pre)) == 0) {
                 const char *colon = strchr(a.u.tuple->at[0].u.str->p, ':');
-                a.u.tuple->at[0] = v_cstr(it, arena_printf(it->mem, "%s%s%s", pre, augmented_name(it, (ast_op)s->op), colon));
+                a.u.tuple->at[0] =
+                    v_cstr(it, arena_printf(it->mem, "%s%s%s", pre,
+                                            augmented_name(it, (ast_op)s->op), colon));
             }
         }
         return FLOW_ERROR;
@@ -209,7 +214,8 @@ static bool del_target(interp *it, const ast *t)
         case SCOPE_LOCAL: f->locals[t->slot] = VUNDEF; return true;
         case SCOPE_CELL: f->cells[t->slot]->v = VUNDEF; return true;
         case SCOPE_CLASS: attrs_del(&f->cls->attrs, t->u.id); return true;
-        case SCOPE_GLOBAL: case SCOPE_NONE: attrs_del(&f->module->attrs, t->u.id); return true;
+        case SCOPE_GLOBAL:
+        case SCOPE_NONE: attrs_del(&f->module->attrs, t->u.id); return true;
         }
         return true;
     }
@@ -222,7 +228,8 @@ static bool del_target(interp *it, const ast *t)
         value k = IS_ERR(o) ? o : eval(it, t->u.index.key);
         return !IS_ERR(k) && del_index(it, o, k);
     }
-    case AST_TUPLE: case AST_LIST:
+    case AST_TUPLE:
+    case AST_LIST:
         for (const ast *i = t->u.list.first; i; i = i->next) {
             if (!del_target(it, i)) {
                 return false;
@@ -335,7 +342,8 @@ static int exc_matches(interp *it, value exc, value type)
             continue;
         }
         if (at[i].tag != V_CLASS || !at[i].u.cls->is_exception) {
-            type_error(it, "catching classes that do not inherit from BaseException is not allowed");
+            type_error(it,
+                       "catching classes that do not inherit from BaseException is not allowed");
             return -1;
         }
         if (class_is(exc.u.obj->cls, at[i].u.cls)) {
@@ -354,9 +362,9 @@ static bool catches_import_error(const ast *s)
         }
         const ast *n = t->kind == AST_TUPLE ? t->u.list.first : t;
         for (; n; n = t->kind == AST_TUPLE ? n->next : NULL) {
-            if (n->kind == AST_NAME &&
-                (strcmp(n->u.id->text, "ImportError") == 0 || strcmp(n->u.id->text, "ModuleNotFoundError") == 0 ||
-                 strcmp(n->u.id->text, "Exception") == 0)) {
+            if (n->kind == AST_NAME && (strcmp(n->u.id->text, "ImportError") == 0 ||
+                                        strcmp(n->u.id->text, "ModuleNotFoundError") == 0 ||
+                                        strcmp(n->u.id->text, "Exception") == 0)) {
                 return true;
             }
         }
@@ -451,7 +459,8 @@ static flow exec_with(interp *it, const ast *s, const ast *item)
     it->top->at = item->u.withitem.value;
     value v = call_special(it, cm, N(__enter__), NULL, 0);
     if (v.tag == V_UNDEF) {
-        type_error(it, "'%s' object does not support the context manager protocol", type_name(it, cm));
+        type_error(it, "'%s' object does not support the context manager protocol",
+                   type_name(it, cm));
     }
     if (IS_ERR(v) || v.tag == V_UNDEF ||
         (item->u.withitem.target && !assign_to(it, item->u.withitem.target, v))) {
@@ -585,8 +594,8 @@ static int match_class(interp *it, const ast *p, value v)
             } else if (c.u.cls->has_fields && pos < c.u.cls->nfields) {
                 x = find_attr(it, v, c.u.cls->fields[pos++].id);
             } else {
-                type_error(it, "%s() accepts %u positional sub-patterns (%u given)", c.u.cls->id->text,
-                           c.u.cls->nfields, pos + 1);
+                type_error(it, "%s() accepts %u positional sub-patterns (%u given)",
+                           c.u.cls->id->text, c.u.cls->nfields, pos + 1);
                 return -1;
             }
         }
@@ -618,8 +627,7 @@ static int match_pattern(interp *it, const ast *p, value v)
         }
         return equal(it, x, v);
     }
-    case AST_PAT_CAPTURE:
-        return !p->u.pat.id || assign_to(it, p, v) ? 1 : -1;
+    case AST_PAT_CAPTURE: return !p->u.pat.id || assign_to(it, p, v) ? 1 : -1;
     case AST_PAT_SEQ: return match_sequence(it, p, v);
     case AST_PAT_MAP: return match_mapping(it, p, v);
     case AST_PAT_CLASS: return match_class(it, p, v);
@@ -696,14 +704,17 @@ static bool note_annotation(interp *it, const ast *s)
     value ann = attrs_get(&it->top->cls->attrs, N(__annotations__));
     const ast *a = s->u.assign.ann;
     const ast *root = a && a->kind == AST_INDEX ? a->u.index.value : a;
-    sym id = root && root->kind == AST_NAME ? root->u.id : root && root->kind == AST_ATTR ? root->u.named.id : NULL;
-    return ann.tag != V_DICT ||
-           dict_set(it, ann.u.dict, v_sym(it, s->u.assign.targets->u.id), id ? v_sym(it, id) : VNONE);
+    sym id = root && root->kind == AST_NAME   ? root->u.id
+             : root && root->kind == AST_ATTR ? root->u.named.id
+                                              : NULL;
+    return ann.tag != V_DICT || dict_set(it, ann.u.dict, v_sym(it, s->u.assign.targets->u.id),
+                                         id ? v_sym(it, id) : VNONE);
 }
 
 static flow exec_assign(interp *it, const ast *s)
 {
-    bool in_class = s->kind == AST_ANNASSIGN && it->top->unit->kind == UNIT_CLASS && s->u.assign.targets->kind == AST_NAME;
+    bool in_class = s->kind == AST_ANNASSIGN && it->top->unit->kind == UNIT_CLASS &&
+                    s->u.assign.targets->kind == AST_NAME;
     if (!s->u.assign.value) {  // x: int
         return !in_class || note_annotation(it, s) ? FLOW_NEXT : FLOW_ERROR;
     }
@@ -730,7 +741,8 @@ flow exec_stmt(interp *it, const ast *s)
     }
     switch ((ast_kind)s->kind) {
     case AST_EXPR: return IS_ERR(eval(it, s->u.bin.l)) ? FLOW_ERROR : FLOW_NEXT;
-    case AST_ASSIGN: case AST_ANNASSIGN: return exec_assign(it, s);
+    case AST_ASSIGN:
+    case AST_ANNASSIGN: return exec_assign(it, s);
     case AST_AUGASSIGN: return exec_augassign(it, s);
     case AST_DEL:
         for (const ast *t = s->u.list.first; t; t = t->next) {
@@ -739,7 +751,9 @@ flow exec_stmt(interp *it, const ast *s)
             }
         }
         return FLOW_NEXT;
-    case AST_PASS: case AST_GLOBAL: case AST_NONLOCAL: return FLOW_NEXT;
+    case AST_PASS:
+    case AST_GLOBAL:
+    case AST_NONLOCAL: return FLOW_NEXT;
     case AST_BREAK: return FLOW_BREAK;
     case AST_CONTINUE: return FLOW_CONTINUE;
     case AST_RETURN: {
@@ -752,13 +766,15 @@ flow exec_stmt(interp *it, const ast *s)
     }
     case AST_RAISE: return exec_raise(it, s);
     case AST_ASSERT: return exec_assert(it, s);
-    case AST_IMPORT: case AST_FROM: return exec_import(it, s);
+    case AST_IMPORT:
+    case AST_FROM: return exec_import(it, s);
     case AST_IF: return exec_if(it, s);
     case AST_FOR: return exec_for(it, s);
     case AST_WHILE: return exec_while(it, s);
     case AST_TRY: return exec_try(it, s);
     case AST_WITH: return exec_with(it, s, s->u.with.items);
-    case AST_DEF: case AST_CLASS: return exec_def(it, s);
+    case AST_DEF:
+    case AST_CLASS: return exec_def(it, s);
     case AST_MATCH: return exec_match(it, s);
     case AST_TYPE_ALIAS: return assign_to(it, s, VID(V_TYPE, T_OBJECT)) ? FLOW_NEXT : FLOW_ERROR;
     default:

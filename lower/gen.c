@@ -20,9 +20,9 @@ typedef struct gen {
     // A function's: its fiber, from the first next() to its end.
     const ast *def;
     fiber *fib;
-    jmp_buf *oom;        // on the fiber's stack
+    jmp_buf *oom;  // on the fiber's stack
     bool out_of_memory, failed;
-    value sent;          // result of the yield that waits, or the exception that it raises
+    value sent;  // result of the yield that waits, or the exception that it raises
     bool throwing;
     value yielded;
     uint32_t dyn_depth;  // of the one who resumed it
@@ -122,7 +122,8 @@ static void run_fiber(void *arg)
 static int resume(interp *it, gen *g, value *out)
 {
     if (it->gen_depth == GENERATORS_DEEP) {
-        raise_msg(it, "RecursionError", "generators nest too deeply: the limit is %u", GENERATORS_DEEP);
+        raise_msg(it, "RecursionError", "generators nest too deeply: the limit is %u",
+                  GENERATORS_DEEP);
         return -1;
     }
     if (g->state == GEN_NEW) {
@@ -176,7 +177,8 @@ value gen_yield(interp *it, value v)
         return raise_msg(it, "SyntaxError", "'yield' outside function");
     }
     if (it->dyn_depth != g->dyn_depth) {
-        return raise_msg(it, "NotImplementedError", "yield inside a loop of the device is not supported");
+        return raise_msg(it, "NotImplementedError",
+                         "yield inside a loop of the device is not supported");
     }
     if (!interp_step(it)) {
         return VERR;
@@ -370,7 +372,8 @@ static int delegate(interp *it, viter *s, value got, bool throwing, value *out)
         if (sub) {
             return gen_throw(it, sub, got, out);
         }
-        value f = s->src.tag == V_OBJ ? find_attr(it, s->src, intern_cstr(it->names, "throw")) : VUNDEF;
+        value f =
+            s->src.tag == V_OBJ ? find_attr(it, s->src, intern_cstr(it->names, "throw")) : VUNDEF;
         if (f.tag == V_UNDEF) {
             it->exc = got;
             return -1;
@@ -420,7 +423,8 @@ static value finish(interp *it, gen *g, int r, value out)
 {
     if (r == 0) {
         value ret = g->ret;
-        return raise_obj(it, exc_new(it, exc_class(it, "StopIteration"), ret.tag == V_NONE ? VUNDEF : ret));
+        return raise_obj(
+            it, exc_new(it, exc_class(it, "StopIteration"), ret.tag == V_NONE ? VUNDEF : ret));
     }
     return r < 0 ? VERR : out;
 }
@@ -445,8 +449,9 @@ static value m_throw(interp *it, const args *a)
     }
     value e = a->at[0];
     if (e.tag == V_CLASS && a->n > 1 && a->at[1].tag != V_NONE) {
-        e = a->at[1].tag == V_OBJ && a->at[1].u.obj->cls->is_exception ? a->at[1]
-                                                                        : call_values(it, e, &a->at[1], 1);
+        e = a->at[1].tag == V_OBJ && a->at[1].u.obj->cls->is_exception
+                ? a->at[1]
+                : call_values(it, e, &a->at[1], 1);
         if (IS_ERR(e)) {
             return e;
         }
@@ -473,7 +478,8 @@ static value m_next(interp *it, const args *a)
     int r = iter_next(it, self.u.iter, &out);
     if (r == 0) {
         value ret = iter_result(self.u.iter);
-        return raise_obj(it, exc_new(it, exc_class(it, "StopIteration"), ret.tag == V_NONE ? VUNDEF : ret));
+        return raise_obj(
+            it, exc_new(it, exc_class(it, "StopIteration"), ret.tag == V_NONE ? VUNDEF : ret));
     }
     return r < 0 ? VERR : out;
 }
@@ -487,7 +493,8 @@ static value m_iter(interp *it, const args *a)
 value iter_method(interp *it, value self, sym id)
 {
     static const method any[] = {METHOD("__next__", m_next), METHOD("__iter__", m_iter)};
-    static const method gens[] = {METHOD("send", m_send), METHOD("throw", m_throw), METHOD("close", m_close)};
+    static const method gens[] = {METHOD("send", m_send), METHOD("throw", m_throw),
+                                  METHOD("close", m_close)};
     value v = self.u.iter->gen ? method_bind(it, gens, 3, self, id) : VUNDEF;
     return v.tag == V_UNDEF ? method_bind(it, any, 2, self, id) : v;
 }

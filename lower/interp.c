@@ -51,8 +51,8 @@ static void show_param(interp *it, const frame *f, uint32_t i, textbuf *out)
         tensor_describe(v.u.tensor, out);
         return;
     }
-    if (v.tag != V_INT && v.tag != V_FLOAT && v.tag != V_BOOL && v.tag != V_NONE && v.tag != V_DTYPE &&
-        !(v.tag == V_STR && v.u.str->len <= 24)) {
+    if (v.tag != V_INT && v.tag != V_FLOAT && v.tag != V_BOOL && v.tag != V_NONE &&
+        v.tag != V_DTYPE && !(v.tag == V_STR && v.u.str->len <= 24)) {
         return;
     }
     text_printf(out, "%s%s=", out->len ? ", " : "", u->params[i]->u.param.id->text);
@@ -84,8 +84,8 @@ static struct exc_trace *capture(interp *it)
             continue;
         }
         for (const loop_ctx *l = f->loops; l && t->n + 3 < MAX_TRACE; l = l->prev) {
-            t->step[t->n++] =
-                (trace_step){{0}, arena_printf(it->mem, "with %s = %lld", l->var->text, (long long)l->value)};
+            t->step[t->n++] = (trace_step){
+                {0}, arena_printf(it->mem, "with %s = %lld", l->var->text, (long long)l->value)};
         }
         const frame *up = f->prev;
         while (up && hidden(up)) {
@@ -129,7 +129,8 @@ value raise_obj(interp *it, value e)
     }
     if (e.tag != V_OBJ || !e.u.obj->cls->is_exception) {
         if (e.tag == V_OPAQUE) {
-            return raise_msg(it, "RuntimeError", "an exception of '%s' was raised", e.u.opaque->path);
+            return raise_msg(it, "RuntimeError", "an exception of '%s' was raised",
+                             e.u.opaque->path);
         }
         return type_error(it, "exceptions must derive from BaseException");
     }
@@ -188,11 +189,12 @@ static diag *diag_of(interp *it, value e, loc at)
         const char *cls;
         diag *(*make)(diags *, loc, const char *);
     } rows[] = {
-        {"NkiValidationError", diag_validation}, {"KeyError", diag_key_error}, {"IndexError", diag_index_error},
-        {"TypeError", diag_type_error}, {"AttributeError", diag_attribute_error},
-        {"NameError", diag_name_error}, {"ZeroDivisionError", diag_zero_division},
-        {"OverflowError", diag_int_overflow}, {"ImportError", diag_import_failed},
-        {"NotImplementedError", diag_not_supported}, {"ValueError", diag_value_error},
+        {"NkiValidationError", diag_validation},   {"KeyError", diag_key_error},
+        {"IndexError", diag_index_error},          {"TypeError", diag_type_error},
+        {"AttributeError", diag_attribute_error},  {"NameError", diag_name_error},
+        {"ZeroDivisionError", diag_zero_division}, {"OverflowError", diag_int_overflow},
+        {"ImportError", diag_import_failed},       {"NotImplementedError", diag_not_supported},
+        {"ValueError", diag_value_error},
     };
     const vclass *c = e.u.obj->cls;
     const char *msg = message_of(it, e);
@@ -228,8 +230,8 @@ void interp_report(interp *it)
     }
     value cause = attrs_get(&e.u.obj->attrs, N(__cause__));
     if (cause.tag == V_OBJ && cause.u.obj->trace) {
-        diag_note_add(it->ds, d, cause.u.obj->trace->at, "caused by %s: %s", cause.u.obj->cls->id->text,
-                      message_of(it, cause));
+        diag_note_add(it->ds, d, cause.u.obj->trace->at, "caused by %s: %s",
+                      cause.u.obj->cls->id->text, message_of(it, cause));
     }
 }
 
@@ -252,7 +254,8 @@ bool stack_ok(interp *it)
     }
     // The innermost call, wherever in it the stack ran out: the same place in every build.
     const frame *f = it->top;
-    loc at = f && f->prev && f->call ? (loc){source_of(f->prev->module), f->call->at} : interp_loc(it);
+    loc at =
+        f && f->prev && f->call ? (loc){source_of(f->prev->module), f->call->at} : interp_loc(it);
     interp_raise(it, diag_recursion_too_deep(&it->pend, at));
     return false;
 }
@@ -285,7 +288,9 @@ static uint32_t loop_place(interp *it, frame *f, loop_ctx *l)
     }
     if (l->place == IR_NONE) {
         uint32_t parent = loop_place(it, f, l->prev);
-        ir_place p = {.kind = PLACE_ITER, .parent = parent, .lo = (uint32_t)(uint64_t)l->value,
+        ir_place p = {.kind = PLACE_ITER,
+                      .parent = parent,
+                      .lo = (uint32_t)(uint64_t)l->value,
                       .hi = (uint32_t)((uint64_t)l->value >> 32)};
         p.what = ir_str(it->p, l->var->text, l->var->len);
         l->place = ir_place_add(it->p, p);
@@ -301,7 +306,8 @@ static uint32_t base_place(interp *it, frame *f)
     }
     if (f->place == IR_NONE) {
         uint32_t parent = loop_place(it, up, up->loops);
-        ir_place p = {.kind = PLACE_CALL, .parent = parent, .lo = up->at->at.lo, .hi = up->at->at.hi};
+        ir_place p = {
+            .kind = PLACE_CALL, .parent = parent, .lo = up->at->at.lo, .hi = up->at->at.hi};
         p.what = ir_str(it->p, f->id->text, f->id->len);
         p.file = file_of(it, up->module);
         f->place = ir_place_add(it->p, p);
@@ -315,7 +321,10 @@ uint32_t interp_place(interp *it)
     if (!f || !f->at) {
         return 0;
     }
-    ir_place p = {.kind = PLACE_SITE, .parent = loop_place(it, f, f->loops), .lo = f->at->at.lo, .hi = f->at->at.hi};
+    ir_place p = {.kind = PLACE_SITE,
+                  .parent = loop_place(it, f, f->loops),
+                  .lo = f->at->at.lo,
+                  .hi = f->at->at.hi};
     p.file = file_of(it, f->module);
     const ir_place *last = &it->p->places.at[it->p->places.n - 1];
     if (memcmp(last, &p, sizeof p) == 0) {
@@ -324,7 +333,8 @@ uint32_t interp_place(interp *it)
     return ir_place_add(it->p, p);
 }
 
-void interp_warn_once(interp *it, const char *key, diag *(*make)(diags *, loc, const char *), const char *what)
+void interp_warn_once(interp *it, const char *key, diag *(*make)(diags *, loc, const char *),
+                      const char *what)
 {
     value k = v_cstr(it, key);
     for (uint32_t i = 0; i < it->warned->n; i++) {

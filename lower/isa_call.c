@@ -18,13 +18,15 @@ static value bad_argument(interp *it, isa_id op, const isa_param *p, const char 
     textbuf t;
     text_init(&t, it->mem);
     if (got.tag == V_TENSOR) {
+        text_cstr(&t, "the tensor ");
         tensor_describe(got.u.tensor, &t);
     } else if (repr_into(it, got, &t) && t.len > 60) {
         t.len = 0;
         text_printf(&t, "a value of type %s", type_name(it, got));
     }
     it->exc = VUNDEF;
-    return interp_raise(it, diag_operand_kind(&it->pend, interp_loc(it), isa_table[op].name, p->name, wanted, t.at));
+    return interp_raise(it, diag_operand_kind(&it->pend, interp_loc(it), isa_table[op].name,
+                                              p->name, wanted, t.at));
 }
 
 bool value_op(interp *it, value v, op_id *out)
@@ -56,8 +58,7 @@ static bool number_arg(value v, ir_arg *out)
         }
         return true;
     case V_BOOL: *out = ira_int(v.u.b); return true;
-    case V_OBJ:
-        return v.u.obj->base.tag != V_UNDEF && number_arg(v.u.obj->base, out);
+    case V_OBJ: return v.u.obj->base.tag != V_UNDEF && number_arg(v.u.obj->base, out);
     default: return false;
     }
 }
@@ -83,7 +84,9 @@ static bool ints_arg(interp *it, isa_id op, const isa_param *p, value v, bool pa
             return false;
         }
     } else if (v.tag != V_INT || pairs) {
-        bad_argument(it, op, p, pairs ? "a list of [step, count] pairs" : "an integer or a list of integers", v);
+        bad_argument(it, op, p,
+                     pairs ? "a list of [step, count] pairs" : "an integer or a list of integers",
+                     v);
         return false;
     }
     at = NEW_N(it->mem, ir_arg, (size_t)m * 2 + 1);
@@ -91,7 +94,9 @@ static bool ints_arg(interp *it, isa_id op, const isa_param *p, value v, bool pa
         int64_t x;
         if (pairs) {
             uint32_t k = 0;
-            value *q = items[i].tag == V_LIST || items[i].tag == V_TUPLE ? items_of(it, items[i], &k) : NULL;
+            value *q = items[i].tag == V_LIST || items[i].tag == V_TUPLE
+                           ? items_of(it, items[i], &k)
+                           : NULL;
             if (!q || k != 2) {
                 bad_argument(it, op, p, "a list of [step, count] pairs", v);
                 return false;
@@ -115,7 +120,8 @@ static bool ints_arg(interp *it, isa_id op, const isa_param *p, value v, bool pa
     return list_arg(it, at, n, out);
 }
 
-static bool tensors_arg(interp *it, isa_id op, const isa_param *p, value v, bool floats, ir_arg *out)
+static bool tensors_arg(interp *it, isa_id op, const isa_param *p, value v, bool floats,
+                        ir_arg *out)
 {
     uint32_t m = 1;
     const value *items = &v;
@@ -151,7 +157,8 @@ static bool enum_arg(interp *it, isa_id op, const isa_param *p, value v, ir_arg 
 {
     isa_enum e = isa_param_enum((param_type)p->type);
     int x;
-    if (v.tag == V_OBJ && v.u.obj->cls->is_enum && strcmp(v.u.obj->cls->id->text, isa_enum_type(e)) == 0) {
+    if (v.tag == V_OBJ && v.u.obj->cls->is_enum &&
+        strcmp(v.u.obj->cls->id->text, isa_enum_type(e)) == 0) {
         value nm = attrs_get(&v.u.obj->attrs, N(_name_));
         if (nm.tag == V_STR && isa_enum_value(e, nm.u.str->p, &x)) {
             *out = ira_kind(IRA_ENUM, (uint32_t)x);
@@ -159,8 +166,7 @@ static bool enum_arg(interp *it, isa_id op, const isa_param *p, value v, ir_arg 
         }
     }
     if (v.tag == V_INT && isa_enum_member(e, (int)v.u.i)) {
-        diag_enum_as_int(it->ds, interp_loc(it), isa_table[op].name, p->name, (int)v.u.i, isa_enum_type(e));
-        *out = ira_kind(IRA_ENUM, (uint32_t)v.u.i);
+        *out = ira_int(v.u.i);  // the checks warn, once for each line
         return true;
     }
     if (v.tag == V_STR && isa_enum_value(e, v.u.str->p, &x) && e == ISA_ENUM_matmul_perf_mode) {
@@ -185,9 +191,11 @@ static bool reg_arg(interp *it, isa_id op, const isa_param *p, value v, bool wri
 {
     if (v.tag == V_REG) {
         if (write && v.u.reg->frozen) {
-            raise_msg(it, "AssertionError",
-                      "%s: %s is the induction variable of a loop on the device; it is read-only and the write would have no effect",
-                      isa_table[op].name, p->name);
+            diag *d = diag_loop_var_write(&it->pend, interp_loc(it), isa_table[op].name);
+            diag_help(
+                &it->pend, d,
+                "copy it to a register of your own: r = register_alloc(); register_move(r, i)");
+            interp_raise(it, d);
             return false;
         }
         *out = ira_kind(IRA_REG, v.u.reg->id);
@@ -214,13 +222,16 @@ static bool to_arg(interp *it, isa_id op, const isa_param *p, value v, ir_arg *o
         }
     }
     switch ((param_type)p->type) {
-    case PT_OUT: case PT_INOUT: case PT_IN:
+    case PT_OUT:
+    case PT_INOUT:
+    case PT_IN:
         if (v.tag == V_TENSOR) {
             return view_arg(it, v, out);
         }
         bad_argument(it, op, p, "a tensor", v);
         return false;
-    case PT_SCAL: case PT_SRC:
+    case PT_SCAL:
+    case PT_SRC:
         if (v.tag == V_TENSOR) {
             return view_arg(it, v, out);
         }
@@ -259,7 +270,8 @@ static bool to_arg(interp *it, isa_id op, const isa_param *p, value v, ir_arg *o
         *out = ira_int(i);
         return true;
     }
-    case PT_BOOL: case PT_TRI: {
+    case PT_BOOL:
+    case PT_TRI: {
         int t = v.tag == V_TENSOR || v.tag == V_REG ? -1 : truth(it, v);
         if (t < 0) {
             it->exc = VUNDEF;
@@ -278,8 +290,12 @@ static bool to_arg(interp *it, isa_id op, const isa_param *p, value v, ir_arg *o
         bad_argument(it, op, p, "an operator such as nl.add", v);
         return false;
     }
-    case PT_ENGINE: case PT_REDCMD: case PT_DGE: case PT_OOB: case PT_PERF: case PT_DMAENG:
-        return enum_arg(it, op, p, v, out);
+    case PT_ENGINE:
+    case PT_REDCMD:
+    case PT_DGE:
+    case PT_OOB:
+    case PT_PERF:
+    case PT_DMAENG: return enum_arg(it, op, p, v, out);
     case PT_INTS: return ints_arg(it, op, p, v, false, out);
     case PT_PAIRS: return ints_arg(it, op, p, v, true, out);
     case PT_TENSORS: return tensors_arg(it, op, p, v, false, out);
@@ -299,9 +315,7 @@ static bool to_arg(interp *it, isa_id op, const isa_param *p, value v, ir_arg *o
         }
         *out = ira_none();
         return true;
-    case PT_ANY:
-        *out = ira_none();
-        return true;
+    case PT_ANY: *out = ira_none(); return true;
     }
     return false;
 }
@@ -364,7 +378,8 @@ static value without_op0(interp *it, const value *vals, value nm)
     const isa_param *p = isa_table[ISA_tensor_scalar].params;
     for (uint32_t i = OPERAND0; i <= REVERSE0; i++) {
         if (vals[i].tag != V_UNDEF && vals[i].tag != V_NONE && truth(it, vals[i]) != 0) {
-            return bad_argument(it, ISA_tensor_scalar, &p[OP0], "an operator such as nl.add, since operand0 is given", VNONE);
+            return bad_argument(it, ISA_tensor_scalar, &p[OP0],
+                                "an operator such as nl.add, since operand0 is given", VNONE);
         }
     }
     value v[MAX_PARAMS] = {vals[DST], vals[DATA]};
@@ -380,8 +395,10 @@ static value without_op0(interp *it, const value *vals, value nm)
 static value default_value(interp *it, isa_id op, const isa_param *p)
 {
     switch ((default_kind)p->dflt) {
-    case DK_REQ: return type_error(it, "%s() missing required argument '%s'", isa_table[op].name, p->name);
-    case DK_FALSE: case DK_TRUE: return (value){.tag = V_BOOL, .u.b = p->dflt == DK_TRUE};
+    case DK_REQ:
+        return type_error(it, "%s() missing required argument '%s'", isa_table[op].name, p->name);
+    case DK_FALSE:
+    case DK_TRUE: return (value){.tag = V_BOOL, .u.b = p->dflt == DK_TRUE};
     case DK_I: return VINT(p->i);
     default: return VNONE;
     }
@@ -398,7 +415,8 @@ static value collective(interp *it, isa_id op, const value *vals)
             return VERR;
         }
     }
-    value m = import_module(it, it->entry, 0, intern_cstr(it->names, "nki.collectives._one_rank"), true);
+    value m =
+        import_module(it, it->entry, 0, intern_cstr(it->names, "nki.collectives._one_rank"), true);
     value fn = IS_ERR(m) ? m : find_attr(it, m, intern_cstr(it->names, info->name));
     args a = {at, info->nparams, 0, NULL};
     return IS_ERR(fn) ? VERR : call(it, fn, &a);
@@ -419,7 +437,8 @@ static value finish(interp *it, isa_id op, const value *vals, value nm)
     ir_arg av[MAX_PARAMS];
     for (uint32_t i = 0; i < info->nparams; i++) {
         const isa_param *p = &info->params[i];
-        if (vals[i].tag == V_UNDEF ? !default_arg(it, op, p, &av[i]) : !to_arg(it, op, p, vals[i], &av[i])) {
+        if (vals[i].tag == V_UNDEF ? !default_arg(it, op, p, &av[i])
+                                   : !to_arg(it, op, p, vals[i], &av[i])) {
             return VERR;
         }
     }
@@ -428,7 +447,8 @@ static value finish(interp *it, isa_id op, const value *vals, value nm)
         name_str = ir_str(it->p, nm.u.str->p, nm.u.str->len);
     }
     value r = emit(it, op, av, name_str);
-    if (!IS_ERR(r) && info->group == ISAG_NISA && info->nparams && info->params[0].type == PT_REGOUT) {
+    if (!IS_ERR(r) && info->group == ISAG_NISA && info->nparams &&
+        info->params[0].type == PT_REGOUT) {
         return VNONE;
     }
     return r;
@@ -464,12 +484,13 @@ static value unknown_keyword(interp *it, isa_id op, sym kw)
     } gone[] = {{"mask", "clamp the slices instead"}, {"dtype", "the result has the dtype of dst"}};
     for (size_t i = 0; i < sizeof gone / sizeof *gone && !near; i++) {
         if (strcmp(kw->text, gone[i].old) == 0) {
-            return type_error(it, "%s() got an unexpected keyword argument '%s': it was removed; %s", info->name, kw->text,
-                              gone[i].now);
+            return type_error(it,
+                              "%s() got an unexpected keyword argument '%s': it was removed; %s",
+                              info->name, kw->text, gone[i].now);
         }
     }
-    return type_error(it, "%s() got an unexpected keyword argument '%s'%s%s%s", info->name, kw->text,
-                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return type_error(it, "%s() got an unexpected keyword argument '%s'%s%s%s", info->name,
+                      kw->text, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 value isa_call(interp *it, isa_id op, const args *a)
@@ -478,7 +499,8 @@ value isa_call(interp *it, isa_id op, const args *a)
     value vals[MAX_PARAMS], nm = VUNDEF;
     memset(vals, 0, sizeof vals);
     if (a->n > info->nparams) {
-        return type_error(it, "%s() takes %u arguments but %u were given", info->name, info->nparams, a->n);
+        return type_error(it, "%s() takes %u arguments but %u were given", info->name,
+                          info->nparams, a->n);
     }
     for (uint32_t i = 0; i < a->n; i++) {
         vals[i] = a->at[i];
@@ -490,7 +512,8 @@ value isa_call(interp *it, isa_id op, const args *a)
         }
         value *slot = p == NAME_PARAM ? &nm : &vals[p];
         if (slot->tag != V_UNDEF) {
-            return type_error(it, "%s() got multiple values for argument '%s'", info->name, a->kw[j]->text);
+            return type_error(it, "%s() got multiple values for argument '%s'", info->name,
+                              a->kw[j]->text);
         }
         *slot = a->at[a->n + j];
     }
@@ -589,7 +612,8 @@ static value depends_on(interp *it, const args *a)
     }
     for (uint32_t i = 0; i < a->n; i++) {
         if (a->at[i].tag != V_INSTR) {
-            return type_error(it, "depends_on() takes instruction handles, got %s", type_name(it, a->at[i]));
+            return type_error(it, "depends_on() takes instruction handles, got %s",
+                              type_name(it, a->at[i]));
         }
         if (a->at[i].u.i >= self.u.i) {
             return value_error(it, "depends_on(): the producer must come before the consumer");
@@ -619,7 +643,8 @@ static flow loop_body(interp *it, const ast *s)
     flow fl = exec_block(it, s->u.flow.body);
     it->dyn_depth--;
     if (fl == FLOW_BREAK || fl == FLOW_CONTINUE || fl == FLOW_RETURN) {
-        static const char *const words[] = {[FLOW_BREAK] = "break", [FLOW_CONTINUE] = "continue", [FLOW_RETURN] = "return"};
+        static const char *const words[] = {
+            [FLOW_BREAK] = "break", [FLOW_CONTINUE] = "continue", [FLOW_RETURN] = "return"};
         if (fl == FLOW_CONTINUE) {
             return FLOW_NEXT;  // the end of the body, decided at compile time
         }
@@ -628,7 +653,8 @@ static flow loop_body(interp *it, const ast *s)
     }
     it->top->at = s;
     ir_arg none;
-    return fl == FLOW_NEXT && !IS_ERR(emit(it, ISA_loop_end, &none, IR_NONE)) ? FLOW_NEXT : FLOW_ERROR;
+    return fl == FLOW_NEXT && !IS_ERR(emit(it, ISA_loop_end, &none, IR_NONE)) ? FLOW_NEXT
+                                                                              : FLOW_ERROR;
 }
 
 flow exec_dynamic_for(interp *it, const ast *s, value range)
@@ -638,8 +664,8 @@ flow exec_dynamic_for(interp *it, const ast *s, value range)
     ir_arg av[4] = {ira_kind(IRA_REG, counter.u.reg->id), ira_none(), ira_none(), ira_int(r->step)};
     const isa_info *info = &isa_table[ISA_loop_for];
     if (!to_arg(it, ISA_loop_for, &info->params[1], r->lo, &av[1]) ||
-        !to_arg(it, ISA_loop_for, &info->params[2], r->hi, &av[2]) || IS_ERR(emit(it, ISA_loop_for, av, IR_NONE)) ||
-        !assign_to(it, s->u.flow.target, counter)) {
+        !to_arg(it, ISA_loop_for, &info->params[2], r->hi, &av[2]) ||
+        IS_ERR(emit(it, ISA_loop_for, av, IR_NONE)) || !assign_to(it, s->u.flow.target, counter)) {
         return FLOW_ERROR;
     }
     return loop_body(it, s);

@@ -4,8 +4,22 @@
 #include <string.h>
 
 enum iter_kind {
-    IT_LIST, IT_TUPLE, IT_RANGE, IT_STR, IT_DICT, IT_NEXT, IT_GETITEM, IT_ENUMERATE, IT_ZIP, IT_MAP, IT_FILTER,
-    IT_REVERSED, IT_COUNT, IT_NATIVE, IT_SHARED, IT_GEN,
+    IT_LIST,
+    IT_TUPLE,
+    IT_RANGE,
+    IT_STR,
+    IT_DICT,
+    IT_NEXT,
+    IT_GETITEM,
+    IT_ENUMERATE,
+    IT_ZIP,
+    IT_MAP,
+    IT_FILTER,
+    IT_REVERSED,
+    IT_COUNT,
+    IT_NATIVE,
+    IT_SHARED,
+    IT_GEN,
 };
 
 static uint32_t char_bytes(unsigned char c)
@@ -27,7 +41,8 @@ bool iter_init(interp *it, viter *s, value v)
         s->c = v.u.range->step;
         return true;
     case V_STR: s->kind = IT_STR; return true;
-    case V_DICT: case V_SET:
+    case V_DICT:
+    case V_SET:
         if (v.tag == V_SET) {
             set_settle(it, v.u.dict);
         }
@@ -66,7 +81,8 @@ bool iter_init(interp *it, viter *s, value v)
         type_error(it, "nl.dynamic_range can only be looped over by a for statement");
         return false;
     case V_OPAQUE:
-        raise_msg(it, "ImportError", "'%s' is not available here and cannot be iterated", v.u.opaque->path);
+        raise_msg(it, "ImportError", "'%s' is not available here and cannot be iterated",
+                  v.u.opaque->path);
         return false;
     default: break;
     }
@@ -110,11 +126,22 @@ value iter_result(const viter *s)
 const char *iter_type_name(const viter *s)
 {
     static const char *const names[] = {
-        [IT_LIST] = "list_iterator", [IT_TUPLE] = "tuple_iterator", [IT_RANGE] = "range_iterator",
-        [IT_STR] = "str_ascii_iterator", [IT_DICT] = "dict_keyiterator", [IT_NEXT] = "iterator",
-        [IT_GETITEM] = "iterator", [IT_ENUMERATE] = "enumerate", [IT_ZIP] = "zip", [IT_MAP] = "map",
-        [IT_FILTER] = "filter", [IT_REVERSED] = "reversed", [IT_COUNT] = "count", [IT_NATIVE] = "iterator",
-        [IT_SHARED] = "iterator", [IT_GEN] = "generator",
+        [IT_LIST] = "list_iterator",
+        [IT_TUPLE] = "tuple_iterator",
+        [IT_RANGE] = "range_iterator",
+        [IT_STR] = "str_ascii_iterator",
+        [IT_DICT] = "dict_keyiterator",
+        [IT_NEXT] = "iterator",
+        [IT_GETITEM] = "iterator",
+        [IT_ENUMERATE] = "enumerate",
+        [IT_ZIP] = "zip",
+        [IT_MAP] = "map",
+        [IT_FILTER] = "filter",
+        [IT_REVERSED] = "reversed",
+        [IT_COUNT] = "count",
+        [IT_NATIVE] = "iterator",
+        [IT_SHARED] = "iterator",
+        [IT_GEN] = "generator",
     };
     return s->kind == IT_DICT && s->src.tag == V_SET ? "set_iterator" : names[s->kind];
 }
@@ -131,7 +158,8 @@ vtype iter_type(const viter *s)
     }
 }
 
-// 0 when a function called for the next item raised StopIteration, which ends map and filter; else -1.
+// 0 when a function called for the next item raised StopIteration, which ends map and filter; else
+// -1.
 static int stopped_inside(interp *it)
 {
     viter none = {0};
@@ -240,8 +268,7 @@ int iter_next(interp *it, viter *s, value *out)
         *out = d->at[s->i++].key;
         return 1;
     }
-    case IT_SHARED:
-        return iter_next(it, s->src.u.iter, out);
+    case IT_SHARED: return iter_next(it, s->src.u.iter, out);
     case IT_NEXT:
         *out = call_special(it, s->src, N(__next__), NULL, 0);
         if (IS_ERR(*out)) {
@@ -270,8 +297,8 @@ int iter_next(interp *it, viter *s, value *out)
         }
         return r;
     }
-    case IT_ZIP: case IT_MAP:
-        return next_subs(it, s, out);
+    case IT_ZIP:
+    case IT_MAP: return next_subs(it, s, out);
     case IT_FILTER:
         for (;;) {
             int r = iter_next(it, s->subs[0], out);
@@ -287,8 +314,7 @@ int iter_next(interp *it, viter *s, value *out)
                 return t;
             }
         }
-    case IT_REVERSED:
-        return next_reversed(it, s, out);
+    case IT_REVERSED: return next_reversed(it, s, out);
     case IT_COUNT:
         *out = VINT(s->a);
         if (__builtin_add_overflow(s->a, s->b, &s->a)) {
@@ -376,8 +402,9 @@ value iter_reversed(interp *it, value v)
     viter *s = NEW(it->mem, viter);
     if (v.tag == V_RANGE) {
         const vrange *g = v.u.range;
-        int64_t n = g->step > 0 ? (g->start < g->stop ? (g->stop - g->start - 1) / g->step + 1 : 0)
-                                : (g->start > g->stop ? (g->start - g->stop - 1) / -g->step + 1 : 0);
+        int64_t n = g->step > 0
+                        ? (g->start < g->stop ? (g->stop - g->start - 1) / g->step + 1 : 0)
+                        : (g->start > g->stop ? (g->start - g->stop - 1) / -g->step + 1 : 0);
         s->kind = IT_RANGE;
         s->a = g->start + (n - 1) * g->step;
         s->b = g->start - g->step;
@@ -391,7 +418,8 @@ value iter_reversed(interp *it, value v)
     if (v.tag == V_OBJ) {
         value len = call_special(it, v, N(__len__), NULL, 0);
         if (len.tag != V_INT) {
-            return IS_ERR(len) ? len : type_error(it, "'%s' object is not reversible", type_name(it, v));
+            return IS_ERR(len) ? len
+                               : type_error(it, "'%s' object is not reversible", type_name(it, v));
         }
         s->src = v;
         s->i = (uint64_t)len.u.i;

@@ -1,12 +1,13 @@
-// Modules and imports. Module level is lazy: a statement runs when a name that it binds or changes is
-// first needed, in the order of the text.
+// Modules and imports. Module level is lazy: a statement runs when a name that it binds or changes
+// is first needed, in the order of the text.
 #include "lower/interp.h"
 
 #include <string.h>
 
 typedef struct binder {
     sym id;
-    bool value;  // some statement assigns it; an imported module or a function is not changed by a call
+    bool value;  // some statement assigns it; an imported module or a function is not changed by a
+                 // call
     VEC(uint32_t) stmts;
 } binder;
 
@@ -92,7 +93,8 @@ static void bind_stmt(interp *it, vmodule *m, const ast *s, uint32_t stmt)
             bind_target(it, m, s->u.bin.l->u.bin.l, stmt);
         }
         break;
-    case AST_ASSIGN: case AST_ANNASSIGN:
+    case AST_ASSIGN:
+    case AST_ANNASSIGN:
         for (const ast *t = s->u.assign.targets; t; t = t->next) {
             bind_target(it, m, t, stmt);
         }
@@ -121,7 +123,9 @@ static void bind_stmt(interp *it, vmodule *m, const ast *s, uint32_t stmt)
             }
         }
         break;
-    case AST_IF: case AST_WHILE: case AST_FOR:
+    case AST_IF:
+    case AST_WHILE:
+    case AST_FOR:
         if (s->kind == AST_FOR) {
             bind_target(it, m, s->u.flow.target, stmt);
         }
@@ -144,7 +148,8 @@ static void bind_stmt(interp *it, vmodule *m, const ast *s, uint32_t stmt)
         }
         bind_stmts(it, m, s->u.with.body, stmt);
         break;
-    case AST_DEF: case AST_CLASS: bind_to(it, m, s->u.def.id, stmt); break;
+    case AST_DEF:
+    case AST_CLASS: bind_to(it, m, s->u.def.id, stmt); break;
     case AST_MATCH:
         for (const ast *c = s->u.match.cases; c; c = c->next) {
             bind_stmts(it, m, c->u.match.body, stmt);
@@ -191,7 +196,8 @@ vmodule *module_of(interp *it, const loaded_module *lm)
         m->stmts[i].node = s;
         bind_stmt(it, m, s, i);
     }
-    // From here a name is found through a table: its binder's number, kept as an attribute of its own.
+    // From here a name is found through a table: its binder's number, kept as an attribute of its
+    // own.
     return m;
 }
 
@@ -235,19 +241,32 @@ static bool reads(const ast *e, sym id)
         bool r = false;
         switch ((ast_kind)e->kind) {
         case AST_NAME: r = e->u.id == id; break;
-        case AST_FSTRING: case AST_TUPLE: case AST_LIST: case AST_SET: case AST_DICT: r = reads(e->u.list.first, id); break;
+        case AST_FSTRING:
+        case AST_TUPLE:
+        case AST_LIST:
+        case AST_SET:
+        case AST_DICT: r = reads(e->u.list.first, id); break;
         case AST_FORMAT: r = reads(e->u.format.value, id) || reads(e->u.format.spec, id); break;
-        case AST_PAIR: case AST_UNARY: case AST_BINARY: case AST_BOOLOP: case AST_COMPARE: case AST_CMP:
-        case AST_STARRED: case AST_WALRUS:
-            r = reads(e->u.bin.l, id) || reads(e->u.bin.r, id);
-            break;
+        case AST_PAIR:
+        case AST_UNARY:
+        case AST_BINARY:
+        case AST_BOOLOP:
+        case AST_COMPARE:
+        case AST_CMP:
+        case AST_STARRED:
+        case AST_WALRUS: r = reads(e->u.bin.l, id) || reads(e->u.bin.r, id); break;
         case AST_CALL: r = reads(e->u.call.fn, id) || reads(e->u.call.args, id); break;
-        case AST_ARG: case AST_ATTR: r = reads(e->u.named.value, id); break;
+        case AST_ARG:
+        case AST_ATTR: r = reads(e->u.named.value, id); break;
         case AST_INDEX: r = reads(e->u.index.value, id) || reads(e->u.index.key, id); break;
-        case AST_SLICE: case AST_TERNARY:
+        case AST_SLICE:
+        case AST_TERNARY:
             r = reads(e->u.three.a, id) || reads(e->u.three.b, id) || reads(e->u.three.c, id);
             break;
-        case AST_LISTCOMP: case AST_SETCOMP: case AST_DICTCOMP: case AST_GENEXP:
+        case AST_LISTCOMP:
+        case AST_SETCOMP:
+        case AST_DICTCOMP:
+        case AST_GENEXP:
             r = reads(e->u.comp.elt, id) || reads(e->u.comp.value, id);
             for (const ast *c = e->u.comp.clauses; c && !r; c = c->next) {
                 r = reads(c->u.clause.iter, id) || reads(c->u.clause.conds, id);
@@ -281,19 +300,26 @@ static bool reads_def(const ast *s, sym id)
 static bool reads_stmt(const ast *s, sym id)
 {
     switch ((ast_kind)s->kind) {
-    case AST_EXPR: case AST_ASSERT: case AST_RAISE: case AST_AUGASSIGN:
-        return reads(s->u.bin.l, id) || reads(s->u.bin.r, id);
-    case AST_ASSIGN: case AST_ANNASSIGN: return reads(s->u.assign.targets, id) || reads(s->u.assign.value, id);
+    case AST_EXPR:
+    case AST_ASSERT:
+    case AST_RAISE:
+    case AST_AUGASSIGN: return reads(s->u.bin.l, id) || reads(s->u.bin.r, id);
+    case AST_ASSIGN:
+    case AST_ANNASSIGN: return reads(s->u.assign.targets, id) || reads(s->u.assign.value, id);
     case AST_DEL: return reads(s->u.list.first, id);
-    case AST_IF: case AST_WHILE: case AST_FOR:
-        return reads(s->u.flow.cond, id) || reads_stmts(s->u.flow.body, id) || reads_stmts(s->u.flow.orelse, id);
+    case AST_IF:
+    case AST_WHILE:
+    case AST_FOR:
+        return reads(s->u.flow.cond, id) || reads_stmts(s->u.flow.body, id) ||
+               reads_stmts(s->u.flow.orelse, id);
     case AST_TRY:
         for (const ast *h = s->u.try_.handlers; h; h = h->next) {
             if (reads_stmts(h->u.handler.body, id)) {
                 return true;
             }
         }
-        return reads_stmts(s->u.try_.body, id) || reads_stmts(s->u.try_.orelse, id) || reads_stmts(s->u.try_.final, id);
+        return reads_stmts(s->u.try_.body, id) || reads_stmts(s->u.try_.orelse, id) ||
+               reads_stmts(s->u.try_.final, id);
     case AST_WITH:
         for (const ast *w = s->u.with.items; w; w = w->next) {
             if (reads(w->u.withitem.value, id)) {
@@ -301,7 +327,8 @@ static bool reads_stmt(const ast *s, sym id)
             }
         }
         return reads_stmts(s->u.with.body, id);
-    case AST_DEF: case AST_CLASS: return reads_def(s, id);
+    case AST_DEF:
+    case AST_CLASS: return reads_def(s, id);
     default: return false;
     }
 }
@@ -390,12 +417,13 @@ static vmodule *load(interp *it, vmodule *from, uint32_t level, const char *dott
             return n;
         }
     }
-    const loaded_module *lm =
-        it->o->loader->load(it->o->loader->ctx, from->lm ? from->lm : it->entry->lm, level, dotted, it->ds);
+    const loaded_module *lm = it->o->loader->load(
+        it->o->loader->ctx, from->lm ? from->lm : it->entry->lm, level, dotted, it->ds);
     return lm ? module_of(it, lm) : NULL;
 }
 
-// level, dotted as in an import statement. leaf: the last module, else the first of the path. V_UNDEF: not found.
+// level, dotted as in an import statement. leaf: the last module, else the first of the path.
+// V_UNDEF: not found.
 value import_module(interp *it, vmodule *from, uint32_t level, sym dotted, bool leaf)
 {
     unsigned before = it->ds->errors;
@@ -470,7 +498,8 @@ static bool import_star(interp *it, vmodule *to, value mod)
         uint32_t n;
         value *at = items_of(it, all, &n);
         for (uint32_t i = 0; at && i < n; i++) {
-            value v = at[i].tag == V_STR ? module_attr(it, m, str_sym(it, at[i]), UINT32_MAX) : VUNDEF;
+            value v =
+                at[i].tag == V_STR ? module_attr(it, m, str_sym(it, at[i]), UINT32_MAX) : VUNDEF;
             if (IS_ERR(v)) {
                 return false;
             }
@@ -525,7 +554,8 @@ static flow exec_from(interp *it, const ast *s)
     if (IS_ERR(m)) {
         return FLOW_ERROR;
     }
-    const char *shown = arena_printf(it->mem, "%.*s%s", (int)s->u.from.level, "....................", path->text);
+    const char *shown =
+        arena_printf(it->mem, "%.*s%s", (int)s->u.from.level, "....................", path->text);
     if (m.tag == V_UNDEF) {
         if (in_try(it)) {
             raise_msg(it, "ModuleNotFoundError", "No module named '%s'", shown);
@@ -546,8 +576,9 @@ static flow exec_from(interp *it, const ast *s)
             v = m;
         }
         if (v.tag == V_UNDEF) {
-            const char *sub = *path->text ? arena_printf(it->mem, "%s.%s", path->text, a->u.alias.path->text)
-                                          : a->u.alias.path->text;
+            const char *sub =
+                *path->text ? arena_printf(it->mem, "%s.%s", path->text, a->u.alias.path->text)
+                            : a->u.alias.path->text;
             unsigned before = it->ds->errors;
             vmodule *sm = load(it, here, s->u.from.level, sub);
             if (it->ds->errors > before) {
@@ -567,8 +598,8 @@ static flow exec_from(interp *it, const ast *s)
             if (m.u.module->lm && (!m.u.module->lm->ast) && !in_try(it)) {
                 v = opaque(it, arena_printf(it->mem, "%s.%s", shown, a->u.alias.path->text));
             } else {
-                raise_msg(it, "ImportError", "cannot import name '%s' from '%s'", a->u.alias.path->text,
-                          m.u.module->id->text);
+                raise_msg(it, "ImportError", "cannot import name '%s' from '%s'",
+                          a->u.alias.path->text, m.u.module->id->text);
                 return FLOW_ERROR;
             }
         }

@@ -130,7 +130,7 @@ static value n_ndarray(interp *it, const args *a)
         if (!as_index(it, dims[i], &s)) {
             return VERR;
         }
-        if (s < 1 || s > INT32_MAX) {
+        if (s < 0 || s > INT32_MAX) {
             return value_error(it, "ndarray: dimension %u of shape is %lld; it must be at least 1", i, (long long)s);
         }
         t.shape[i] = (uint32_t)s;
@@ -391,8 +391,11 @@ static value n_dynamic_range(interp *it, const args *a)
     r->hi = one ? p[0] : p[1];
     r->step = 1;
     if (p[2].tag != V_UNDEF && p[2].tag != V_NONE) {
-        if (p[2].tag != V_INT || p[2].u.i < 1) {
+        if (p[2].tag != V_INT) {
             return raise_msg(it, "AssertionError", "dynamic_range: step must be a positive integer known at compile time");
+        }
+        if (p[2].u.i < 1) {
+            return interp_raise(it, diag_loop_step(&it->pend, interp_loc(it), "dynamic_range", (long long)p[2].u.i));
         }
         r->step = p[2].u.i;
     }

@@ -26,7 +26,11 @@ static void repr_str(const vstr *s, textbuf *out, bool bytes)
         } else if (c == '\t') {
             text_cstr(out, "\\t");
         } else if (c < 0x20 || c == 0x7f || (c >= 0x80 && (bytes || !char_is_printable(c)))) {
-            text_printf(out, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)c);
+            text_printf(out,
+                        c < 0x100     ? "\\x%02x"
+                        : c < 0x10000 ? "\\u%04x"
+                                      : "\\U%08x",
+                        (unsigned)c);
         } else {
             text_add(out, from, (size_t)(p - from));
         }
@@ -79,8 +83,10 @@ typedef struct open_repr {
 
 static bool repr_container(interp *it, value v, textbuf *out)
 {
-    static const char *const opening[] = {[V_LIST] = "[", [V_TUPLE] = "(", [V_DICT] = "{", [V_SET] = "{"};
-    static const char *const closing[] = {[V_LIST] = "]", [V_TUPLE] = ")", [V_DICT] = "}", [V_SET] = "}"};
+    static const char *const opening[] = {
+        [V_LIST] = "[", [V_TUPLE] = "(", [V_DICT] = "{", [V_SET] = "{"};
+    static const char *const closing[] = {
+        [V_LIST] = "]", [V_TUPLE] = ")", [V_DICT] = "}", [V_SET] = "}"};
     for (const open_repr *o = it->open_repr; o; o = o->prev) {
         if (o->p == v.u.p) {
             text_printf(out, "%s...%s", opening[v.tag], closing[v.tag]);
@@ -178,7 +184,9 @@ bool repr_into(interp *it, value v, textbuf *out)
             return repr_named_tuple(it, v.u.tuple, out);
         }
         return repr_container(it, v, out);
-    case V_LIST: case V_DICT: case V_SET: return repr_container(it, v, out);
+    case V_LIST:
+    case V_DICT:
+    case V_SET: return repr_container(it, v, out);
     case V_RANGE: {
         const vrange *r = v.u.range;
         text_printf(out, "range(%lld, %lld", (long long)r->start, (long long)r->stop);
@@ -190,16 +198,16 @@ bool repr_into(interp *it, value v, textbuf *out)
     }
     case V_SLICE:
         text_cstr(out, "slice(");
-        if (!stack_ok(it) || !repr_items(it, (value[]){v.u.slice->start, v.u.slice->stop, v.u.slice->step}, 3, out)) {
+        if (!stack_ok(it) ||
+            !repr_items(it, (value[]){v.u.slice->start, v.u.slice->stop, v.u.slice->step}, 3,
+                        out)) {
             return false;
         }
         text_char(out, ')');
         return true;
     case V_FUNC: text_printf(out, "<function %s>", v.u.func->id->text); return true;
     case V_NATIVE: text_printf(out, "<built-in function %s>", v.u.native->name); return true;
-    case V_METHOD:
-        text_cstr(out, "<bound method>");
-        return true;
+    case V_METHOD: text_cstr(out, "<bound method>"); return true;
     case V_BUILTIN_METHOD: text_cstr(out, "<built-in method>"); return true;
     case V_CLASS:
         if (v.u.cls->is_enum) {
@@ -239,7 +247,8 @@ bool repr_into(interp *it, value v, textbuf *out)
     case V_DYNRANGE: text_cstr(out, "<dynamic_range>"); return true;
     case V_DESCR: text_printf(out, "<%s object>", vtype_name(type_of(v))); return true;
     case V_SUPER: text_cstr(out, "<super>"); return true;
-    case V_UNDEF: case V_ERROR: break;
+    case V_UNDEF:
+    case V_ERROR: break;
     }
     text_cstr(out, "<?>");
     return true;

@@ -20,7 +20,7 @@ typedef struct builder {
     VEC(uint32_t) own;   // var indices that are own cells
     VEC(uint32_t) free;  // cell numbers in the parent
     VEC(sym) slots;
-    VEC(sym) hidden;     // comprehension variables in scope, innermost last; slots beside them
+    VEC(sym) hidden;  // comprehension variables in scope, innermost last; slots beside them
     VEC(uint32_t) hidden_slot;
 } builder;
 
@@ -68,7 +68,8 @@ static void bind_target(builder *b, const ast *t)
     }
     switch ((ast_kind)t->kind) {
     case AST_NAME: bind_name(b, t->u.id); break;
-    case AST_TUPLE: case AST_LIST:
+    case AST_TUPLE:
+    case AST_LIST:
         for (const ast *i = t->u.list.first; i; i = i->next) {
             bind_target(b, i);
         }
@@ -86,12 +87,22 @@ static void bind_expr(builder *b, const ast *e)
             bind_name(b, e->u.bin.l->u.id);
             bind_expr(b, e->u.bin.r);
             break;
-        case AST_FSTRING: case AST_TUPLE: case AST_LIST: case AST_SET: case AST_DICT:
-            bind_expr(b, e->u.list.first);
-            break;
+        case AST_FSTRING:
+        case AST_TUPLE:
+        case AST_LIST:
+        case AST_SET:
+        case AST_DICT: bind_expr(b, e->u.list.first); break;
         case AST_FORMAT: bind_expr(b, e->u.format.value); break;
-        case AST_PAIR: case AST_UNARY: case AST_BINARY: case AST_BOOLOP: case AST_COMPARE: case AST_CMP:
-        case AST_STARRED: case AST_AWAIT: case AST_YIELD: case AST_YIELD_FROM:
+        case AST_PAIR:
+        case AST_UNARY:
+        case AST_BINARY:
+        case AST_BOOLOP:
+        case AST_COMPARE:
+        case AST_CMP:
+        case AST_STARRED:
+        case AST_AWAIT:
+        case AST_YIELD:
+        case AST_YIELD_FROM:
             if (e->kind == AST_YIELD || e->kind == AST_YIELD_FROM) {
                 b->u->is_generator = true;
             }
@@ -102,17 +113,22 @@ static void bind_expr(builder *b, const ast *e)
             bind_expr(b, e->u.call.fn);
             bind_expr(b, e->u.call.args);
             break;
-        case AST_ARG: case AST_ATTR: bind_expr(b, e->u.named.value); break;
+        case AST_ARG:
+        case AST_ATTR: bind_expr(b, e->u.named.value); break;
         case AST_INDEX:
             bind_expr(b, e->u.index.value);
             bind_expr(b, e->u.index.key);
             break;
-        case AST_SLICE: case AST_TERNARY:
+        case AST_SLICE:
+        case AST_TERNARY:
             bind_expr(b, e->u.three.a);
             bind_expr(b, e->u.three.b);
             bind_expr(b, e->u.three.c);
             break;
-        case AST_LISTCOMP: case AST_SETCOMP: case AST_DICTCOMP: case AST_GENEXP:
+        case AST_LISTCOMP:
+        case AST_SETCOMP:
+        case AST_DICTCOMP:
+        case AST_GENEXP:
             bind_expr(b, e->u.comp.elt);
             bind_expr(b, e->u.comp.value);
             for (const ast *c = e->u.comp.clauses; c; c = c->next) {
@@ -129,12 +145,15 @@ static void bind_pattern(builder *b, const ast *p)
 {
     for (; p; p = p->next) {
         switch ((ast_kind)p->kind) {
-        case AST_PAT_CAPTURE: case AST_PAT_STAR: case AST_PAT_REST:
+        case AST_PAT_CAPTURE:
+        case AST_PAT_STAR:
+        case AST_PAT_REST:
             if (p->u.pat.id) {
                 bind_name(b, p->u.pat.id);
             }
             break;
-        case AST_PAT_SEQ: case AST_PAT_OR: bind_pattern(b, p->u.list.first); break;
+        case AST_PAT_SEQ:
+        case AST_PAT_OR: bind_pattern(b, p->u.list.first); break;
         case AST_PAT_AS:
             bind_pattern(b, p->u.pat.a);
             bind_name(b, p->u.pat.id);
@@ -157,11 +176,15 @@ static sym root_name(interp *it, sym path)
 static void bind_stmt(builder *b, const ast *s)
 {
     switch ((ast_kind)s->kind) {
-    case AST_EXPR: case AST_RETURN: case AST_ASSERT: case AST_RAISE:
+    case AST_EXPR:
+    case AST_RETURN:
+    case AST_ASSERT:
+    case AST_RAISE:
         bind_expr(b, s->u.bin.l);
         bind_expr(b, s->u.bin.r);
         break;
-    case AST_ASSIGN: case AST_ANNASSIGN:
+    case AST_ASSIGN:
+    case AST_ANNASSIGN:
         for (const ast *t = s->u.assign.targets; t; t = t->next) {
             bind_target(b, t);
         }
@@ -182,7 +205,9 @@ static void bind_stmt(builder *b, const ast *s)
             bind_name(b, a->u.alias.as ? a->u.alias.as : a->u.alias.path);
         }
         break;
-    case AST_IF: case AST_WHILE: case AST_FOR:
+    case AST_IF:
+    case AST_WHILE:
+    case AST_FOR:
         if (s->kind == AST_FOR) {
             bind_target(b, s->u.flow.target);
         }
@@ -208,7 +233,8 @@ static void bind_stmt(builder *b, const ast *s)
         }
         bind_list(b, s->u.with.body);
         break;
-    case AST_DEF: case AST_CLASS: bind_name(b, s->u.def.id); break;
+    case AST_DEF:
+    case AST_CLASS: bind_name(b, s->u.def.id); break;
     case AST_MATCH:
         bind_expr(b, s->u.match.subject);
         for (const ast *c = s->u.match.cases; c; c = c->next) {
@@ -227,12 +253,15 @@ static void declare_list(builder *b, const ast *n)
 {
     for (; n; n = n->next) {
         switch ((ast_kind)n->kind) {
-        case AST_GLOBAL: case AST_NONLOCAL:
+        case AST_GLOBAL:
+        case AST_NONLOCAL:
             for (const ast *i = n->u.list.first; i; i = i->next) {
                 add_var(b, i->u.id, n->kind == AST_GLOBAL ? SYM_GLOBAL : SYM_NONLOCAL);
             }
             break;
-        case AST_IF: case AST_WHILE: case AST_FOR:
+        case AST_IF:
+        case AST_WHILE:
+        case AST_FOR:
             declare_list(b, n->u.flow.body);
             declare_list(b, n->u.flow.orelse);
             break;
@@ -369,8 +398,13 @@ static bool has_function(const ast *e)
 {
     for (; e; e = e->next) {
         switch ((ast_kind)e->kind) {
-        case AST_LAMBDA: case AST_GENEXP: return true;
-        case AST_FSTRING: case AST_TUPLE: case AST_LIST: case AST_SET: case AST_DICT:
+        case AST_LAMBDA:
+        case AST_GENEXP: return true;
+        case AST_FSTRING:
+        case AST_TUPLE:
+        case AST_LIST:
+        case AST_SET:
+        case AST_DICT:
             if (has_function(e->u.list.first)) {
                 return true;
             }
@@ -380,8 +414,17 @@ static bool has_function(const ast *e)
                 return true;
             }
             break;
-        case AST_PAIR: case AST_UNARY: case AST_BINARY: case AST_BOOLOP: case AST_COMPARE: case AST_CMP:
-        case AST_STARRED: case AST_WALRUS: case AST_AWAIT: case AST_YIELD: case AST_YIELD_FROM:
+        case AST_PAIR:
+        case AST_UNARY:
+        case AST_BINARY:
+        case AST_BOOLOP:
+        case AST_COMPARE:
+        case AST_CMP:
+        case AST_STARRED:
+        case AST_WALRUS:
+        case AST_AWAIT:
+        case AST_YIELD:
+        case AST_YIELD_FROM:
             if (has_function(e->u.bin.l) || has_function(e->u.bin.r)) {
                 return true;
             }
@@ -391,7 +434,8 @@ static bool has_function(const ast *e)
                 return true;
             }
             break;
-        case AST_ARG: case AST_ATTR:
+        case AST_ARG:
+        case AST_ATTR:
             if (has_function(e->u.named.value)) {
                 return true;
             }
@@ -401,12 +445,16 @@ static bool has_function(const ast *e)
                 return true;
             }
             break;
-        case AST_SLICE: case AST_TERNARY:
-            if (has_function(e->u.three.a) || has_function(e->u.three.b) || has_function(e->u.three.c)) {
+        case AST_SLICE:
+        case AST_TERNARY:
+            if (has_function(e->u.three.a) || has_function(e->u.three.b) ||
+                has_function(e->u.three.c)) {
                 return true;
             }
             break;
-        case AST_LISTCOMP: case AST_SETCOMP: case AST_DICTCOMP:
+        case AST_LISTCOMP:
+        case AST_SETCOMP:
+        case AST_DICTCOMP:
             if (has_function(e->u.comp.elt) || has_function(e->u.comp.value)) {
                 return true;
             }
@@ -422,14 +470,16 @@ static bool has_function(const ast *e)
     return false;
 }
 
-// A comprehension is run in place with variables of its own. When a function inside captures them it
-// becomes a function itself (SCOPE on the comprehension node: 1), so that they live in cells. A
+// A comprehension is run in place with variables of its own. When a function inside captures them
+// it becomes a function itself (SCOPE on the comprehension node: 1), so that they live in cells. A
 // generator expression always is one: it may outlive the function around it.
 static void resolve_comp(builder *b, ast *e)
 {
-    bool function = e->kind == AST_GENEXP || has_function(e->u.comp.elt) || has_function(e->u.comp.value);
+    bool function =
+        e->kind == AST_GENEXP || has_function(e->u.comp.elt) || has_function(e->u.comp.value);
     for (const ast *c = e->u.comp.clauses; c && !function; c = c->next) {
-        function = has_function(c->u.clause.conds) || (c != e->u.comp.clauses && has_function(c->u.clause.iter));
+        function = has_function(c->u.clause.conds) ||
+                   (c != e->u.comp.clauses && has_function(c->u.clause.iter));
     }
     if (function) {
         resolve_expr(b, e->u.comp.clauses->u.clause.iter);  // evaluated outside
@@ -464,15 +514,26 @@ static void resolve_expr(builder *b, ast *e)
     for (; e; e = e->next) {
         switch ((ast_kind)e->kind) {
         case AST_NAME: resolve_name(b, e); break;
-        case AST_FSTRING: case AST_TUPLE: case AST_LIST: case AST_SET: case AST_DICT:
-            resolve_expr(b, e->u.list.first);
-            break;
+        case AST_FSTRING:
+        case AST_TUPLE:
+        case AST_LIST:
+        case AST_SET:
+        case AST_DICT: resolve_expr(b, e->u.list.first); break;
         case AST_FORMAT:
             resolve_expr(b, e->u.format.value);
             resolve_expr(b, e->u.format.spec);
             break;
-        case AST_PAIR: case AST_UNARY: case AST_BINARY: case AST_BOOLOP: case AST_COMPARE: case AST_CMP:
-        case AST_STARRED: case AST_AWAIT: case AST_YIELD: case AST_YIELD_FROM: case AST_WALRUS:
+        case AST_PAIR:
+        case AST_UNARY:
+        case AST_BINARY:
+        case AST_BOOLOP:
+        case AST_COMPARE:
+        case AST_CMP:
+        case AST_STARRED:
+        case AST_AWAIT:
+        case AST_YIELD:
+        case AST_YIELD_FROM:
+        case AST_WALRUS:
             resolve_expr(b, e->u.bin.l);
             resolve_expr(b, e->u.bin.r);
             break;
@@ -480,12 +541,14 @@ static void resolve_expr(builder *b, ast *e)
             resolve_expr(b, e->u.call.fn);
             resolve_expr(b, e->u.call.args);
             break;
-        case AST_ARG: case AST_ATTR: resolve_expr(b, e->u.named.value); break;
+        case AST_ARG:
+        case AST_ATTR: resolve_expr(b, e->u.named.value); break;
         case AST_INDEX:
             resolve_expr(b, e->u.index.value);
             resolve_expr(b, e->u.index.key);
             break;
-        case AST_SLICE: case AST_TERNARY:
+        case AST_SLICE:
+        case AST_TERNARY:
             resolve_expr(b, e->u.three.a);
             resolve_expr(b, e->u.three.b);
             resolve_expr(b, e->u.three.c);
@@ -494,7 +557,10 @@ static void resolve_expr(builder *b, ast *e)
             resolve_params_outside(b, e->u.lambda.params);
             e->cache = resolve_unit(b, b->it, UNIT_FUNC, e);
             break;
-        case AST_LISTCOMP: case AST_SETCOMP: case AST_DICTCOMP: case AST_GENEXP: resolve_comp(b, e); break;
+        case AST_LISTCOMP:
+        case AST_SETCOMP:
+        case AST_DICTCOMP:
+        case AST_GENEXP: resolve_comp(b, e); break;
         default: break;
         }
     }
@@ -505,10 +571,10 @@ static void resolve_pattern(builder *b, ast *p)
     for (; p; p = p->next) {
         switch ((ast_kind)p->kind) {
         case AST_PAT_VALUE: resolve_expr(b, p->u.pat.a); break;
-        case AST_PAT_SEQ: case AST_PAT_OR: resolve_pattern(b, p->u.list.first); break;
-        case AST_PAT_AS: case AST_PAT_MAP:
-            resolve_pattern(b, p->u.pat.a);
-            break;
+        case AST_PAT_SEQ:
+        case AST_PAT_OR: resolve_pattern(b, p->u.list.first); break;
+        case AST_PAT_AS:
+        case AST_PAT_MAP: resolve_pattern(b, p->u.pat.a); break;
         case AST_PAIR:
             resolve_expr(b, p->u.bin.l);
             resolve_pattern(b, p->u.bin.r);
@@ -546,18 +612,24 @@ static void resolve_stmts(builder *b, ast *n)
 {
     for (; n; n = n->next) {
         switch ((ast_kind)n->kind) {
-        case AST_EXPR: case AST_RETURN: case AST_ASSERT: case AST_RAISE: case AST_AUGASSIGN:
+        case AST_EXPR:
+        case AST_RETURN:
+        case AST_ASSERT:
+        case AST_RAISE:
+        case AST_AUGASSIGN:
             resolve_expr(b, n->u.bin.l);
             resolve_expr(b, n->u.bin.r);
             break;
-        case AST_ASSIGN: case AST_ANNASSIGN:
+        case AST_ASSIGN:
+        case AST_ANNASSIGN:
             resolve_expr(b, n->u.assign.targets);
             resolve_expr(b, n->u.assign.value);
             break;
         case AST_DEL: resolve_expr(b, n->u.list.first); break;
         case AST_IMPORT:
             for (ast *a = n->u.list.first; a; a = a->next) {
-                resolve_named(b, a, a->u.alias.as ? a->u.alias.as : root_name(b->it, a->u.alias.path));
+                resolve_named(b, a,
+                              a->u.alias.as ? a->u.alias.as : root_name(b->it, a->u.alias.path));
             }
             break;
         case AST_FROM:
@@ -565,7 +637,9 @@ static void resolve_stmts(builder *b, ast *n)
                 resolve_named(b, a, a->u.alias.as ? a->u.alias.as : a->u.alias.path);
             }
             break;
-        case AST_IF: case AST_WHILE: case AST_FOR:
+        case AST_IF:
+        case AST_WHILE:
+        case AST_FOR:
             resolve_expr(b, n->u.flow.cond);
             resolve_expr(b, n->u.flow.target);
             resolve_stmts(b, n->u.flow.body);
@@ -618,7 +692,6 @@ static void resolve_stmts(builder *b, ast *n)
 
 // ---- a second walk fixes names of variables that turned out to be cells, and cell numbers.
 
-
 static void fix_slot(builder *b, uint8_t *scope, uint32_t *slot)
 {
     uint32_t own = b->own.n;
@@ -658,15 +731,26 @@ static void fix_expr(builder *b, ast *e)
     for (; e; e = e->next) {
         switch ((ast_kind)e->kind) {
         case AST_NAME: fix_node(b, e); break;
-        case AST_FSTRING: case AST_TUPLE: case AST_LIST: case AST_SET: case AST_DICT:
-            fix_expr(b, e->u.list.first);
-            break;
+        case AST_FSTRING:
+        case AST_TUPLE:
+        case AST_LIST:
+        case AST_SET:
+        case AST_DICT: fix_expr(b, e->u.list.first); break;
         case AST_FORMAT:
             fix_expr(b, e->u.format.value);
             fix_expr(b, e->u.format.spec);
             break;
-        case AST_PAIR: case AST_UNARY: case AST_BINARY: case AST_BOOLOP: case AST_COMPARE: case AST_CMP:
-        case AST_STARRED: case AST_AWAIT: case AST_YIELD: case AST_YIELD_FROM: case AST_WALRUS:
+        case AST_PAIR:
+        case AST_UNARY:
+        case AST_BINARY:
+        case AST_BOOLOP:
+        case AST_COMPARE:
+        case AST_CMP:
+        case AST_STARRED:
+        case AST_AWAIT:
+        case AST_YIELD:
+        case AST_YIELD_FROM:
+        case AST_WALRUS:
             fix_expr(b, e->u.bin.l);
             fix_expr(b, e->u.bin.r);
             break;
@@ -674,18 +758,23 @@ static void fix_expr(builder *b, ast *e)
             fix_expr(b, e->u.call.fn);
             fix_expr(b, e->u.call.args);
             break;
-        case AST_ARG: case AST_ATTR: fix_expr(b, e->u.named.value); break;
+        case AST_ARG:
+        case AST_ATTR: fix_expr(b, e->u.named.value); break;
         case AST_INDEX:
             fix_expr(b, e->u.index.value);
             fix_expr(b, e->u.index.key);
             break;
-        case AST_SLICE: case AST_TERNARY:
+        case AST_SLICE:
+        case AST_TERNARY:
             fix_expr(b, e->u.three.a);
             fix_expr(b, e->u.three.b);
             fix_expr(b, e->u.three.c);
             break;
         case AST_LAMBDA: fix_defaults(b, e->u.lambda.params); break;
-        case AST_LISTCOMP: case AST_SETCOMP: case AST_DICTCOMP: case AST_GENEXP:
+        case AST_LISTCOMP:
+        case AST_SETCOMP:
+        case AST_DICTCOMP:
+        case AST_GENEXP:
             if (e->scope == 1) {
                 fix_expr(b, e->u.comp.clauses->u.clause.iter);
                 break;
@@ -709,8 +798,10 @@ static void fix_pattern(builder *b, ast *p)
         fix_node(b, p);
         switch ((ast_kind)p->kind) {
         case AST_PAT_VALUE: fix_expr(b, p->u.pat.a); break;
-        case AST_PAT_SEQ: case AST_PAT_OR: fix_pattern(b, p->u.list.first); break;
-        case AST_PAT_AS: case AST_PAT_MAP: fix_pattern(b, p->u.pat.a); break;
+        case AST_PAT_SEQ:
+        case AST_PAT_OR: fix_pattern(b, p->u.list.first); break;
+        case AST_PAT_AS:
+        case AST_PAT_MAP: fix_pattern(b, p->u.pat.a); break;
         case AST_PAIR:
             fix_expr(b, p->u.bin.l);
             fix_pattern(b, p->u.bin.r);
@@ -730,23 +821,31 @@ static void fix_stmts(builder *b, ast *n)
 {
     for (; n; n = n->next) {
         switch ((ast_kind)n->kind) {
-        case AST_EXPR: case AST_RETURN: case AST_ASSERT: case AST_RAISE: case AST_AUGASSIGN:
+        case AST_EXPR:
+        case AST_RETURN:
+        case AST_ASSERT:
+        case AST_RAISE:
+        case AST_AUGASSIGN:
             fix_expr(b, n->u.bin.l);
             fix_expr(b, n->u.bin.r);
             break;
-        case AST_ASSIGN: case AST_ANNASSIGN:
+        case AST_ASSIGN:
+        case AST_ANNASSIGN:
             fix_expr(b, n->u.assign.targets);
             fix_expr(b, n->u.assign.value);
             break;
         case AST_DEL: fix_expr(b, n->u.list.first); break;
-        case AST_IMPORT: case AST_FROM: {
+        case AST_IMPORT:
+        case AST_FROM: {
             ast *first = n->kind == AST_IMPORT ? n->u.list.first : n->u.from.aliases;
             for (ast *a = first; a; a = a->next) {
                 fix_node(b, a);
             }
             break;
         }
-        case AST_IF: case AST_WHILE: case AST_FOR:
+        case AST_IF:
+        case AST_WHILE:
+        case AST_FOR:
             fix_expr(b, n->u.flow.cond);
             fix_expr(b, n->u.flow.target);
             fix_stmts(b, n->u.flow.body);
@@ -813,7 +912,8 @@ static void add_params(builder *b, ast *first)
         u->params[i] = p;
         u->param_slot[i] = v->slot;
         switch ((param_kind)p->op) {
-        case PARAM_POSONLY: case PARAM_NORMAL: u->npos++; break;
+        case PARAM_POSONLY:
+        case PARAM_NORMAL: u->npos++; break;
         case PARAM_KWONLY: u->nkwonly++; break;
         case PARAM_STAR: u->star = (int)i; break;
         case PARAM_STARSTAR: u->starstar = (int)i; break;
@@ -891,7 +991,8 @@ static unit *resolve_unit(builder *up, interp *it, unit_kind kind, ast *node)
     }
     u->nfree = b.free.n;
     u->free_from = b.free.at;
-    // A free cell's number in the parent may itself be a free one there: its own count is final now.
+    // A free cell's number in the parent may itself be a free one there: its own count is final
+    // now.
     return u;
 }
 
@@ -932,15 +1033,26 @@ static void fix_units_expr(unit *u, const ast *e)
 {
     for (; e; e = e->next) {
         switch ((ast_kind)e->kind) {
-        case AST_FSTRING: case AST_TUPLE: case AST_LIST: case AST_SET: case AST_DICT:
-            fix_units_expr(u, e->u.list.first);
-            break;
+        case AST_FSTRING:
+        case AST_TUPLE:
+        case AST_LIST:
+        case AST_SET:
+        case AST_DICT: fix_units_expr(u, e->u.list.first); break;
         case AST_FORMAT:
             fix_units_expr(u, e->u.format.value);
             fix_units_expr(u, e->u.format.spec);
             break;
-        case AST_PAIR: case AST_UNARY: case AST_BINARY: case AST_BOOLOP: case AST_COMPARE: case AST_CMP:
-        case AST_STARRED: case AST_AWAIT: case AST_YIELD: case AST_YIELD_FROM: case AST_WALRUS:
+        case AST_PAIR:
+        case AST_UNARY:
+        case AST_BINARY:
+        case AST_BOOLOP:
+        case AST_COMPARE:
+        case AST_CMP:
+        case AST_STARRED:
+        case AST_AWAIT:
+        case AST_YIELD:
+        case AST_YIELD_FROM:
+        case AST_WALRUS:
             fix_units_expr(u, e->u.bin.l);
             fix_units_expr(u, e->u.bin.r);
             break;
@@ -948,12 +1060,14 @@ static void fix_units_expr(unit *u, const ast *e)
             fix_units_expr(u, e->u.call.fn);
             fix_units_expr(u, e->u.call.args);
             break;
-        case AST_ARG: case AST_ATTR: fix_units_expr(u, e->u.named.value); break;
+        case AST_ARG:
+        case AST_ATTR: fix_units_expr(u, e->u.named.value); break;
         case AST_INDEX:
             fix_units_expr(u, e->u.index.value);
             fix_units_expr(u, e->u.index.key);
             break;
-        case AST_SLICE: case AST_TERNARY:
+        case AST_SLICE:
+        case AST_TERNARY:
             fix_units_expr(u, e->u.three.a);
             fix_units_expr(u, e->u.three.b);
             fix_units_expr(u, e->u.three.c);
@@ -964,7 +1078,10 @@ static void fix_units_expr(unit *u, const ast *e)
             }
             fix_child(u, e);
             break;
-        case AST_LISTCOMP: case AST_SETCOMP: case AST_DICTCOMP: case AST_GENEXP:
+        case AST_LISTCOMP:
+        case AST_SETCOMP:
+        case AST_DICTCOMP:
+        case AST_GENEXP:
             if (e->scope == 1) {
                 fix_units_expr(u, e->u.comp.clauses->u.clause.iter);
                 fix_child(u, e);
@@ -986,15 +1103,22 @@ static void fix_units_stmts(unit *u, const ast *n)
 {
     for (; n; n = n->next) {
         switch ((ast_kind)n->kind) {
-        case AST_EXPR: case AST_RETURN: case AST_ASSERT: case AST_RAISE: case AST_AUGASSIGN:
+        case AST_EXPR:
+        case AST_RETURN:
+        case AST_ASSERT:
+        case AST_RAISE:
+        case AST_AUGASSIGN:
             fix_units_expr(u, n->u.bin.l);
             fix_units_expr(u, n->u.bin.r);
             break;
-        case AST_ASSIGN: case AST_ANNASSIGN:
+        case AST_ASSIGN:
+        case AST_ANNASSIGN:
             fix_units_expr(u, n->u.assign.targets);
             fix_units_expr(u, n->u.assign.value);
             break;
-        case AST_IF: case AST_WHILE: case AST_FOR:
+        case AST_IF:
+        case AST_WHILE:
+        case AST_FOR:
             fix_units_expr(u, n->u.flow.cond);
             fix_units_stmts(u, n->u.flow.body);
             fix_units_stmts(u, n->u.flow.orelse);
@@ -1013,7 +1137,8 @@ static void fix_units_stmts(unit *u, const ast *n)
             }
             fix_units_stmts(u, n->u.with.body);
             break;
-        case AST_DEF: case AST_CLASS:
+        case AST_DEF:
+        case AST_CLASS:
             fix_units_expr(u, n->u.def.decorators);
             if (n->kind == AST_DEF) {
                 for (const ast *p = n->u.def.params; p; p = p->next) {

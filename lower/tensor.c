@@ -1081,7 +1081,13 @@ static value m_ap(interp *it, const args *a)
         step = step * from / to;
         vtensor probe = *t;
         probe.row = n->row;
-        if (!dyn_of(it, scalar ? p[2] : p[3], step, &probe, t->shape[dim], vec ? DYN_VECTOR : DYN_SCALAR, &n->dyn)) {
+        int64_t at;
+        if (scalar && (p[2].tag == V_INT || p[2].tag == V_BOOL)) {
+            if (!as_index(it, p[2], &at)) {
+                return VERR;
+            }
+            n->offset += at * step;
+        } else if (!dyn_of(it, scalar ? p[2] : p[3], step, &probe, t->shape[dim], vec ? DYN_VECTOR : DYN_SCALAR, &n->dyn)) {
             return VERR;
         }
         n->fixed_rows = vec;

@@ -95,21 +95,30 @@ vtype type_of(value v)
     case V_ITER: return iter_type(v.u.iter);
     case V_FUNC: return T_FUNCTION;
     case V_METHOD: return T_METHOD;
-    case V_NATIVE: case V_BUILTIN_METHOD: return T_BUILTIN;
-    case V_CLASS: case V_TYPE: return T_TYPE;
+    case V_NATIVE:
+    case V_BUILTIN_METHOD: return T_BUILTIN;
+    case V_CLASS:
+    case V_TYPE: return T_TYPE;
     case V_DESCR:
-        return v.u.descr->kind == DESCR_STATIC ? T_STATICMETHOD
-               : v.u.descr->kind == DESCR_CLASS ? T_CLASSMETHOD : T_PROPERTY;
+        return v.u.descr->kind == DESCR_STATIC  ? T_STATICMETHOD
+               : v.u.descr->kind == DESCR_CLASS ? T_CLASSMETHOD
+                                                : T_PROPERTY;
     case V_SUPER: return T_SUPER;
     case V_MODULE: return T_MODULE;
     case V_DTYPE: return T_DTYPE;
     case V_BUFFER: return T_REGION;
-    case V_OP: case V_ISA: return T_FUNCTION;
+    case V_OP:
+    case V_ISA: return T_FUNCTION;
     case V_TENSOR: return T_TENSOR;
     case V_REG: return T_REGISTER;
     case V_INSTR: return T_INSTR;
-    case V_UNDEF: case V_ERROR: case V_NOTIMPLEMENTED: case V_OBJ: case V_OPAQUE: case V_DS: case V_DYNRANGE:
-        return T_OBJECT;
+    case V_UNDEF:
+    case V_ERROR:
+    case V_NOTIMPLEMENTED:
+    case V_OBJ:
+    case V_OPAQUE:
+    case V_DS:
+    case V_DYNRANGE: return T_OBJECT;
     }
     return T_OBJECT;
 }
@@ -141,10 +150,12 @@ int truth(interp *it, value v)
     case V_BOOL: return v.u.b;
     case V_INT: return v.u.i != 0;
     case V_FLOAT: return v.u.d != 0;
-    case V_STR: case V_BYTES: return v.u.str->len != 0;
+    case V_STR:
+    case V_BYTES: return v.u.str->len != 0;
     case V_TUPLE: return v.u.tuple->n != 0;
     case V_LIST: return v.u.list->n != 0;
-    case V_DICT: case V_SET: return v.u.dict->live != 0;
+    case V_DICT:
+    case V_SET: return v.u.dict->live != 0;
     case V_RANGE: {
         const vrange *r = v.u.range;
         return r->step > 0 ? r->start < r->stop : r->start > r->stop;
@@ -164,14 +175,12 @@ int truth(interp *it, value v)
                        "nl.while_loop or `while register:` for control flow on the device");
         return -1;
     case V_OPAQUE:
-        raise_msg(it, "ImportError", "'%s' is not available here and was used as a condition", v.u.opaque->path);
+        raise_msg(it, "ImportError", "'%s' is not available here and was used as a condition",
+                  v.u.opaque->path);
         return -1;
-    case V_TENSOR:
-        return 1;
-    case V_ERROR:
-        return -1;
-    default:
-        return 1;
+    case V_TENSOR: return 1;
+    case V_ERROR: return -1;
+    default: return 1;
     }
 }
 
@@ -181,11 +190,14 @@ bool is_same(value a, value b)
         return false;
     }
     switch ((vtag)a.tag) {
-    case V_NONE: case V_ELLIPSIS: case V_NOTIMPLEMENTED: return true;
+    case V_NONE:
+    case V_ELLIPSIS:
+    case V_NOTIMPLEMENTED: return true;
     case V_BOOL: return a.u.b == b.u.b;
     case V_FLOAT: return memcmp(&a.u.d, &b.u.d, sizeof a.u.d) == 0;
-    case V_STR: return a.u.str == b.u.str ||
-                       (a.u.str->len == b.u.str->len && memcmp(a.u.str->p, b.u.str->p, a.u.str->len) == 0);
+    case V_STR:
+        return a.u.str == b.u.str ||
+               (a.u.str->len == b.u.str->len && memcmp(a.u.str->p, b.u.str->p, a.u.str->len) == 0);
     case V_TUPLE: return a.u.tuple == b.u.tuple || (a.u.tuple->n == 0 && b.u.tuple->n == 0);
     case V_OPAQUE: return strcmp(a.u.opaque->path, b.u.opaque->path) == 0;
     default: return a.u.i == b.u.i;
@@ -353,23 +365,27 @@ static int equal_without_special(interp *it, value a, value b)
         }
         return 0;
     }
-    bool nests = a.tag == V_TUPLE || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_SLICE || a.tag == V_METHOD;
+    bool nests = a.tag == V_TUPLE || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_SLICE ||
+                 a.tag == V_METHOD;
     if (nests && !stack_ok(it)) {
         return -1;
     }
     switch ((vtag)a.tag) {
-    case V_STR: case V_BYTES:
+    case V_STR:
+    case V_BYTES:
         return a.u.str->len == b.u.str->len && memcmp(a.u.str->p, b.u.str->p, a.u.str->len) == 0;
     case V_TUPLE:
-        return a.u.tuple->n == b.u.tuple->n ? equal_items(it, a.u.tuple->at, b.u.tuple->at, a.u.tuple->n) : 0;
-    case V_LIST:
-        return equal_lists(it, a.u.list, b.u.list);
+        return a.u.tuple->n == b.u.tuple->n
+                   ? equal_items(it, a.u.tuple->at, b.u.tuple->at, a.u.tuple->n)
+                   : 0;
+    case V_LIST: return equal_lists(it, a.u.list, b.u.list);
     case V_DICT: return equal_dicts(it, a.u.dict, b.u.dict, false);
     case V_SET: return equal_dicts(it, a.u.dict, b.u.dict, true);
     case V_RANGE: {
         const vrange *r = a.u.range, *s = b.u.range;
         int64_t n = range_len(r);
-        return n == range_len(s) && (n == 0 || (r->start == s->start && (n == 1 || r->step == s->step)));
+        return n == range_len(s) &&
+               (n == 0 || (r->start == s->start && (n == 1 || r->step == s->step)));
     }
     case V_SLICE: {
         const vslice *r = a.u.slice, *s = b.u.slice;
@@ -377,9 +393,9 @@ static int equal_without_special(interp *it, value a, value b)
         return equal_items(it, x, y, 3);
     }
     case V_METHOD:
-        return is_same(a.u.method->self, b.u.method->self) && is_same(a.u.method->fn, b.u.method->fn);
-    default:
-        return is_same(a, b);
+        return is_same(a.u.method->self, b.u.method->self) &&
+               is_same(a.u.method->fn, b.u.method->fn);
+    default: return is_same(a, b);
     }
 }
 
@@ -390,7 +406,8 @@ static value order_error(interp *it, ast_op op, value a, value b)
 }
 
 // -1, 0, 1 of sequences in dictionary order; -2 error.
-static int compare_items(interp *it, ast_op op, const value *a, uint32_t na, const value *b, uint32_t nb)
+static int compare_items(interp *it, ast_op op, const value *a, uint32_t na, const value *b,
+                         uint32_t nb)
 {
     if (!stack_ok(it)) {
         return -2;
@@ -467,7 +484,8 @@ value compare(interp *it, ast_op op, value a, value b)
 {
     if (op == OP_EQ || op == OP_NE) {
         if (a.tag == V_OBJ || b.tag == V_OBJ) {
-            value r = op == OP_NE && a.tag == V_OBJ ? call_special(it, a, N(__ne__), &b, 1) : VUNDEF;
+            value r =
+                op == OP_NE && a.tag == V_OBJ ? call_special(it, a, N(__ne__), &b, 1) : VUNDEF;
             if (r.tag != V_UNDEF && r.tag != V_NOTIMPLEMENTED) {
                 return r;
             }
@@ -487,19 +505,22 @@ value compare(interp *it, ast_op op, value a, value b)
         return compare_objects(it, op, a, b);
     }
     if (a.tag == V_REG || b.tag == V_REG) {
-        return type_error(it, "a register has no value while the kernel is specialized and cannot be compared");
+        return type_error(
+            it, "a register has no value while the kernel is specialized and cannot be compared");
     }
     if (a.tag != b.tag) {
         return order_error(it, op, a, b);
     }
     switch ((vtag)a.tag) {
-    case V_STR: case V_BYTES: {
+    case V_STR:
+    case V_BYTES: {
         uint32_t n = a.u.str->len < b.u.str->len ? a.u.str->len : b.u.str->len;
         int s = memcmp(a.u.str->p, b.u.str->p, n);
         s = s ? s : a.u.str->len < b.u.str->len ? -1 : a.u.str->len > b.u.str->len;
         return from_sign(op, s);
     }
-    case V_TUPLE: case V_LIST: {
+    case V_TUPLE:
+    case V_LIST: {
         const value *x = a.tag == V_LIST ? a.u.list->at : a.u.tuple->at;
         const value *y = b.tag == V_LIST ? b.u.list->at : b.u.tuple->at;
         uint32_t n = a.tag == V_LIST ? a.u.list->n : a.u.tuple->n;
@@ -507,10 +528,8 @@ value compare(interp *it, ast_op op, value a, value b)
         int s = compare_items(it, op, x, n, y, m);
         return s == -2 ? VERR : from_sign(op, s);
     }
-    case V_SET:
-        return compare_sets(it, op, a.u.dict, b.u.dict);
-    default:
-        return order_error(it, op, a, b);
+    case V_SET: return compare_sets(it, op, a.u.dict, b.u.dict);
+    default: return order_error(it, op, a, b);
     }
 }
 
@@ -529,12 +548,8 @@ static uint32_t mix(uint64_t x)
 bool hash_value(interp *it, value v, uint32_t *out)
 {
     switch ((vtag)v.tag) {
-    case V_BOOL:
-        *out = mix(v.u.b);
-        return true;
-    case V_INT:
-        *out = mix((uint64_t)v.u.i);
-        return true;
+    case V_BOOL: *out = mix(v.u.b); return true;
+    case V_INT: *out = mix((uint64_t)v.u.i); return true;
     case V_FLOAT:
         // Equal numbers hash alike, whatever their type.
         if (v.u.d == floor(v.u.d) && fabs(v.u.d) < 9e18) {
@@ -545,9 +560,8 @@ bool hash_value(interp *it, value v, uint32_t *out)
             *out = mix(bits);
         }
         return true;
-    case V_STR: case V_BYTES:
-        *out = hash_bytes(v.u.str->p, v.u.str->len);
-        return true;
+    case V_STR:
+    case V_BYTES: *out = hash_bytes(v.u.str->p, v.u.str->len); return true;
     case V_DTYPE: {
         const char *n = dtype_name((dtype)v.u.i);  // equal to its name
         *out = hash_bytes(n, strlen(n));
@@ -618,11 +632,9 @@ bool hash_value(interp *it, value v, uint32_t *out)
         }
         type_error(it, "unhashable type: 'set'");
         return false;
-    case V_LIST: case V_DICT: case V_SLICE:
-        type_error(it, "unhashable type: '%s'", type_name(it, v));
-        return false;
-    default:
-        *out = mix((uint64_t)v.tag << 56 ^ (uint64_t)v.u.i);
-        return true;
+    case V_LIST:
+    case V_DICT:
+    case V_SLICE: type_error(it, "unhashable type: '%s'", type_name(it, v)); return false;
+    default: *out = mix((uint64_t)v.tag << 56 ^ (uint64_t)v.u.i); return true;
     }
 }

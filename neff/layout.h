@@ -35,7 +35,12 @@
     NEFF_SECTION(QUEUE_GPSIMD, "queue.gpsimd", 4)                                                  \
     NEFF_SECTION(QUEUE_SYNC, "queue.sync", 4)                                                      \
     NEFF_SECTION(QUEUE_DMA, "queue.dma", 4)                                                        \
-    NEFF_SECTION(BLOB, "blob", 1)
+    NEFF_SECTION(BLOB, "blob", 1)                                                                  \
+    NEFF_SECTION(STREAMS, "streams", 4)                                                            \
+    NEFF_SECTION(SLOTS, "slots", 12)                                                               \
+    NEFF_SECTION(SYNCS, "syncs", 8)                                                                \
+    NEFF_SECTION(SEMAPHORES, "semaphores", 4)                                                      \
+    NEFF_SECTION(DMAS, "dmas", 24)
 
 typedef enum neff_section_id {
 #define NEFF_ENUM(id, name, record) SEC_##id,
@@ -96,6 +101,8 @@ _Static_assert(sizeof(ir_instr) == 20 && sizeof(ir_arg) == 8 && sizeof(ir_view) 
 _Static_assert(sizeof(ir_ap) == 8 && sizeof(ir_dim) == 16 && sizeof(ir_dyn) == 24, "docs/ir.md");
 _Static_assert(sizeof(ir_tensor) == 80 && sizeof(ir_place) == 24, "docs/ir.md");
 _Static_assert(sizeof(ir_param) == 8 && sizeof(neff_file) == 16, "docs/ir.md");
+_Static_assert(sizeof(queue_slot) == 12 && sizeof(sync_op) == 8, "docs/neff.md");
+_Static_assert(sizeof(semaphore_info) == 4 && sizeof(dma_info) == 24, "docs/neff.md");
 _Static_assert((int)SEC_COUNT <= (int)NEFF_MAX_SECTIONS, "header");
 _Static_assert((int)ENG_COUNT == SEC_BLOB - SEC_QUEUE_TENSOR, "one queue an engine");
 

@@ -218,6 +218,17 @@ static bool take_files(reader *r)
     return true;
 }
 
+static bool take_streams(reader *r)
+{
+    const neff_section *s = &r->h.section[SEC_STREAMS];
+    if (s->count != STREAM_COUNT + 1) {
+        return FAIL(r, "offset %" PRIu64 " (streams): %" PRIu32 " records, not %d", s->offset,
+                    s->count, STREAM_COUNT + 1);
+    }
+    memcpy(r->pr->stream_first, records(r, SEC_STREAMS), sizeof r->pr->stream_first);
+    return true;
+}
+
 static bool take_sections(reader *r)
 {
     ir *p = r->p = NEW(r->mem, ir);
@@ -250,6 +261,13 @@ static bool take_sections(reader *r)
     for (int e = 0; e < ENG_COUNT; e++) {
         TAKE(r, &pr->queue[e], SEC_QUEUE_TENSOR + e);
     }
+    TAKE(r, &pr->slots, SEC_SLOTS);
+    TAKE(r, &pr->syncs, SEC_SYNCS);
+    TAKE(r, &pr->semaphores, SEC_SEMAPHORES);
+    TAKE(r, &pr->dmas, SEC_DMAS);
+    if (!take_streams(r)) {
+        return false;
+    }
     const char *why = ir_verify(p, r->mem);
     return !why || FAIL(r, "section instrs and its tables: %s", why);
 }
@@ -267,6 +285,55 @@ static bool check_queues(reader *r)
                             s->offset + 4 * (uint64_t)i, neff_section_name[SEC_QUEUE_TENSOR + e], i,
                             q[i]);
             }
+        }
+    }
+    return true;
+}
+
+static bool bad_record(reader *r, int id, uint32_t i)
+{
+    const neff_section *s = &r->h.section[id];
+    return FAIL(r, "offset %" PRIu64 " (%s): record %" PRIu32 " is out of range",
+                s->offset + (uint64_t)i * s->record, neff_section_name[id], i);
+}
+
+// Ranges only: that the semaphores order the program is the scheduler's to prove.
+static bool check_streams(reader *r)
+{
+    const program *pr = r->pr;
+    for (uint32_t s = 0; s <= STREAM_COUNT; s++) {
+        uint32_t lowest = s ? pr->stream_first[s - 1] : 0;
+        uint32_t at = pr->stream_first[s];
+        if (at < lowest || at > pr->slots.n || (s == 0 && at) ||
+            (s == STREAM_COUNT && at != pr->slots.n)) {
+            return bad_record(r, SEC_STREAMS, s);
+        }
+    }
+    for (uint32_t i = 0; i < pr->slots.n; i++) {
+        const queue_slot *q = &pr->slots.at[i];
+        if (q->instr >= r->p->instrs.n || q->sync > pr->syncs.n ||
+            q->nsync > pr->syncs.n - q->sync) {
+            return bad_record(r, SEC_SLOTS, i);
+        }
+    }
+    for (uint32_t i = 0; i < pr->syncs.n; i++) {
+        const sync_op *o = &pr->syncs.at[i];
+        if (o->kind >= SYNC_KIND_COUNT || o->pad || o->semaphore >= pr->semaphores.n) {
+            return bad_record(r, SEC_SYNCS, i);
+        }
+    }
+    for (uint32_t i = 0; i < pr->semaphores.n; i++) {
+        const semaphore_info *m = &pr->semaphores.at[i];
+        if (m->producer >= STREAM_COUNT || m->consumer >= STREAM_COUNT || m->pad) {
+            return bad_record(r, SEC_SEMAPHORES, i);
+        }
+    }
+    for (uint32_t i = 0; i < pr->dmas.n; i++) {
+        const dma_info *d = &pr->dmas.at[i];
+        if (d->instr >= r->p->instrs.n || r->p->instrs.at[d->instr].engine != ENG_DMA ||
+            (i && d->instr <= d[-1].instr) || d->ring >= DMA_RINGS || d->trigger >= ENG_COUNT ||
+            d->priority > 3 || d->pad || !isa_enum_member(ISA_ENUM_dge_mode, d->dge)) {
+            return bad_record(r, SEC_DMAS, i);
         }
     }
     return true;
@@ -295,7 +362,7 @@ static bool check_placed(reader *r, uint32_t view)
 
 static bool check_program(reader *r)
 {
-    if (!check_queues(r)) {
+    if (!check_queues(r) || !check_streams(r)) {
         return false;
     }
     for (uint32_t i = 0; i < r->p->args.n; i++) {

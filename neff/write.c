@@ -60,6 +60,11 @@ static uint64_t count_of(const writer *w, int id)
     case SEC_QUEUE_SYNC:
     case SEC_QUEUE_DMA: return w->pr->queue[id - SEC_QUEUE_TENSOR].n;
     case SEC_BLOB: return p->blob.n;
+    case SEC_STREAMS: return STREAM_COUNT + 1;
+    case SEC_SLOTS: return w->pr->slots.n;
+    case SEC_SYNCS: return w->pr->syncs.n;
+    case SEC_SEMAPHORES: return w->pr->semaphores.n;
+    case SEC_DMAS: return w->pr->dmas.n;
     case SEC_COUNT: break;
     }
     return 0;
@@ -211,6 +216,11 @@ static void put_sections(writer *w)
         put_plain(w, SEC_QUEUE_TENSOR + e, w->pr->queue[e].at);
     }
     put_plain(w, SEC_BLOB, p->blob.at);
+    put_plain(w, SEC_STREAMS, w->pr->stream_first);
+    put_plain(w, SEC_SLOTS, w->pr->slots.at);
+    put_plain(w, SEC_SYNCS, w->pr->syncs.at);
+    put_plain(w, SEC_SEMAPHORES, w->pr->semaphores.at);
+    put_plain(w, SEC_DMAS, w->pr->dmas.at);
 }
 
 static void put_tar(writer *w)

@@ -1,6 +1,7 @@
 #include "runtime/kernel.h"
 
 #include "driver/clock.h"
+#include "runtime/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,16 +18,18 @@ static void describe(const nki_tensor_info *t, char *out, size_t room)
     }
 }
 
+// ---- binding
+
 // The tensor given for parameter i: by the name it was bound to at the compile, or by order.
-static nki_tensor *find_arg(const nki_kernel *k, const nki_arg *args, size_t n, const char *name,
-                            size_t i)
+static nki_tensor *find_arg(const nki_kernel *k, const nki_arg *args, size_t n, size_t i)
 {
+    const char *name = k->params[i].name;
     size_t tensors = 0;
     for (size_t a = 0; a < n; a++) {
         const char *bound = args[a].name                       ? args[a].name
                             : k->arg_names && a < k->arg_count ? k->arg_names[a]
                                                                : NULL;
-        if (bound ? strcmp(bound, name) == 0 : tensors == i) {
+        if (bound ? bound == name || strcmp(bound, name) == 0 : tensors == i) {
             return args[a].tensor;
         }
         tensors += args[a].tensor != NULL;
@@ -34,47 +37,76 @@ static nki_tensor *find_arg(const nki_kernel *k, const nki_arg *args, size_t n, 
     return NULL;
 }
 
-static nki_status bind(nki_kernel *k, const nki_arg *args, size_t n, void **params)
+static bool fits(const nki_tensor *t, const nki_tensor_info *want)
 {
-    size_t count = nki_kernel_param_count(k);
-    for (size_t i = 0; i < count; i++) {
-        nki_tensor_info want, got;
-        nki_kernel_param(k, i, &want);
-        nki_tensor *t = find_arg(k, args, n, want.name, i);
+    if (t->dtype != want->dtype || t->ndim != want->ndim) {
+        return false;
+    }
+    for (size_t d = 0; d < t->ndim; d++) {
+        if (t->shape[d] != want->shape[d]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static nki_status misfit(nki_kernel *k, const char *what, const nki_tensor *t,
+                         const nki_tensor_info *want)
+{
+    nki_tensor_info got = {.dtype = t->dtype, .ndim = t->ndim};
+    memcpy(got.shape, t->shape, sizeof got.shape);
+    char a[200], b[200];
+    describe(&got, a, sizeof a);
+    describe(want, b, sizeof b);
+    return context_fail(k->ctx, NKI_ERR_ARG, "%s '%s' of %s got %s; it was compiled for %s", what,
+                        want->name, nki_kernel_name(k), a, b);
+}
+
+static nki_status bind_params(nki_kernel *k, const nki_arg *args, size_t n, command *c)
+{
+    const uint8_t *written = kernel_written(k);
+    if (!written) {
+        return context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < k->param_count; i++) {
+        nki_tensor *t = find_arg(k, args, n, i);
         if (!t) {
             return context_fail(k->ctx, NKI_ERR_ARG, "no tensor is given for parameter '%s' of %s",
-                                want.name, nki_kernel_name(k));
+                                k->params[i].name, nki_kernel_name(k));
         }
-        got = (nki_tensor_info){.dtype = t->dtype, .ndim = t->ndim};
-        memcpy(got.shape, t->shape, sizeof got.shape);
-        if (got.dtype != want.dtype || got.ndim != want.ndim ||
-            memcmp(got.shape, want.shape, got.ndim * sizeof *got.shape) != 0) {
-            char a[200], b[200];
-            describe(&got, a, sizeof a);
-            describe(&want, b, sizeof b);
+        if (t->ctx != k->ctx) {
             return context_fail(k->ctx, NKI_ERR_ARG,
-                                "parameter '%s' of %s got %s; it was compiled for %s", want.name,
-                                nki_kernel_name(k), a, b);
+                                "the tensor for parameter '%s' belongs to another context",
+                                k->params[i].name);
         }
-        params[i] = t->data;
+        if (!fits(t, &k->params[i])) {
+            return misfit(k, "parameter", t, &k->params[i]);
+        }
+        command_use(c, t, written[i] ? ACCESS_CHANGE : ACCESS_READ);
     }
     return NKI_OK;
 }
 
-// A run that succeeds writes every byte of its outputs: they are not cleared.
-static nki_status make_outputs(nki_kernel *k, nki_tensor **outputs, void **data)
+static nki_status check_output(nki_kernel *k, const command *c, size_t i, const nki_tensor *t)
 {
-    for (size_t i = 0; i < nki_kernel_output_count(k); i++) {
-        nki_tensor_info t;
-        nki_kernel_output(k, i, &t);
-        nki_status st = tensor_make(k->ctx, t.dtype, t.ndim, t.shape, false, &outputs[i]);
-        if (st != NKI_OK) {
-            return st;
+    if (!t || t->ctx != k->ctx) {
+        return context_fail(k->ctx, NKI_ERR_ARG, "output %zu of %s: no tensor of this context", i,
+                            nki_kernel_name(k));
+    }
+    if (!fits(t, &k->outputs[i])) {
+        return misfit(k, "output", t, &k->outputs[i]);
+    }
+    for (uint32_t n = 0; n < c->tensor_count; n++) {
+        if (c->tensors[n]->root == t->root) {
+            return context_fail(k->ctx, NKI_ERR_ARG,
+                                "output %zu of %s has the memory of another argument", i,
+                                nki_kernel_name(k));
         }
-        data[i] = outputs[i]->data;
     }
     return NKI_OK;
 }
+
+// ---- running, on the thread that runs the device
 
 typedef struct run_boundary {
     arena mem;
@@ -82,14 +114,39 @@ typedef struct run_boundary {
     diags ds;
 } run_boundary;
 
-static nki_status run(nki_kernel *k, void **params, void **data, nki_diags *ds)
+// The failure's sentence: kernel, source place, what happened.
+static failure *fail_run(nki_kernel *k, nki_status st, const diags *from)
+{
+    char text[CONTEXT_ERROR_BYTES];
+    const diag *d = from->first;
+    if (d && d->at.src) {
+        linecol at = source_locate(d->at.src, d->at.at.lo);
+        snprintf(text, sizeof text, "%s: %s:%zu:%zu: %s", nki_kernel_name(k), d->at.src->name,
+                 (size_t)at.line, (size_t)at.col, d->text);
+    } else {
+        snprintf(text, sizeof text, "%s: %s", nki_kernel_name(k),
+                 d ? d->text : nki_status_text(st));
+    }
+    nki_diags *ds = NULL;
+    if (d && nki_diags_create(&ds) == NKI_OK && diag_store_take(ds, from) != NKI_OK) {
+        nki_diags_release(ds);
+        ds = NULL;
+    }
+    return failure_create(st, ds, text);
+}
+
+static failure *launch(nki_kernel *k, nki_device *dev, void **params, void **outputs,
+                       nki_diags *warnings)
 {
     nki_context *ctx = k->ctx;
     run_boundary b;
+    if (device_cores(dev, k->core_count) != NKI_OK) {
+        return failure_nomem();
+    }
     arena_init(&b.mem, 0, &b.oom);
     if (setjmp(b.oom)) {
         arena_fini(&b.mem);
-        return NKI_ERR_NOMEM;
+        return failure_nomem();
     }
     diags_init(&b.ds, &b.mem);
     b.ds.policy = &ctx->policy;
@@ -101,67 +158,198 @@ static nki_status run(nki_kernel *k, void **params, void **data, nki_diags *ds)
     for (uint32_t i = 0; i < k->core_count; i++) {
         programs[i] = k->core[i].bound;
     }
-    nki_status st = device_launch(ctx->core, programs, k->core_count, params, data, &o, &b.ds);
-    nki_status taken = diag_store_take(ds, &b.ds);
-    char first[400];
-    snprintf(first, sizeof first, "%s", b.ds.first ? b.ds.first->text : nki_status_text(st));
-    arena_fini(&b.mem);
+    nki_status st = device_launch(dev->core, programs, k->core_count, params, outputs, &o, &b.ds);
+    failure *f = NULL;
     if (st != NKI_OK) {
-        return context_fail(ctx, st, "%s: %s", nki_kernel_name(k), first);
+        f = fail_run(k, st, &b.ds);
+    } else if (b.ds.first) {
+        diag_store_take(warnings, &b.ds);
     }
-    return taken;
+    arena_fini(&b.mem);
+    return f;
 }
 
-// Runs are one at a time on the context's core.
-static nki_status run_locked(nki_kernel *k, void **params, void **data, nki_diags *ds)
+// A view that is not packed is copied to packed memory, and back where it is written.
+static bool pack_views(command *c, void **at, bool back)
+{
+    nki_context *ctx = c->stream->ctx;
+    for (uint32_t i = 0; i < c->tensor_count; i++) {
+        nki_tensor *t = c->tensors[i];
+        if (t->contiguous) {
+            at[i] = t->data;
+        } else if (back) {
+            if (at[i] && c->writes[i]) {
+                tensor_unpack(t, at[i]);
+            }
+        } else {
+            at[i] = context_take(ctx, t->size_bytes);
+            if (!at[i]) {
+                return false;
+            }
+            COUNT(ctx, packed_copies, 1);
+            if (c->writes[i] != ACCESS_REPLACE) {
+                tensor_pack(t, at[i]);
+            }
+        }
+    }
+    return true;
+}
+
+static failure *run_kernel(command *c)
+{
+    nki_kernel *k = c->arg[0];
+    nki_context *ctx = k->ctx;
+    void *own[COMMAND_TENSORS] = {NULL};
+    void **at = c->tensor_count > COMMAND_TENSORS ? calloc(c->tensor_count, sizeof *at) : own;
+    failure *f = NULL;
+    if (!at || !pack_views(c, at, false)) {
+        f = failure_nomem();
+    } else {
+        f = launch(k, c->stream->dev, at, at + k->param_count, c->arg[1]);
+    }
+    if (!f) {
+        pack_views(c, at, true);
+    }
+    for (uint32_t i = 0; at && i < c->tensor_count; i++) {
+        if (!c->tensors[i]->contiguous && at[i]) {
+            context_give(ctx, at[i], c->tensors[i]->size_bytes);
+        }
+    }
+    if (at != own) {
+        free(at);
+    }
+    COUNT(ctx, runs, 1);
+    COUNT(ctx, runs_inline, c->inlined);
+    LOG(ctx, NKI_LOG_DEBUG, "run", {"kernel", nki_kernel_name(k), 0},
+        {"stream", c->stream->name, 0}, {"serial", NULL, (double)c->serial},
+        {"status", nki_status_name(f ? f->st : NKI_OK), 0});
+    return f;
+}
+
+static void fini_kernel(command *c)
+{
+    nki_kernel_release(c->arg[0]);
+}
+
+nki_status call_prepare(nki_kernel *k, nki_stream *s, const nki_arg *args, size_t arg_count,
+                        nki_tensor **outputs, size_t output_count, bool into, command **out)
 {
     nki_context *ctx = k->ctx;
-    pthread_mutex_lock(&ctx->core_lock);
-    nki_status st = run(k, params, data, ds);
-    pthread_mutex_unlock(&ctx->core_lock);
-    return st;
+    *out = NULL;
+    if (output_count != k->output_count) {
+        return context_fail(ctx, NKI_ERR_ARG, "%s returns %zu tensors; there is room for %zu",
+                            nki_kernel_name(k), k->output_count, output_count);
+    }
+    command *c = command_create(ctx, s, (uint32_t)(k->param_count + output_count));
+    if (!c) {
+        return context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
+    }
+    c->run = run_kernel;
+    c->fini = fini_kernel;
+    c->arg[0] = nki_kernel_retain(k);
+    c->label = nki_kernel_name(k);
+    c->kernel = k;
+    nki_status st = bind_params(k, args, arg_count, c);
+    for (size_t i = 0; st == NKI_OK && i < output_count; i++) {
+        const nki_tensor_info *t = &k->outputs[i];
+        st = into ? check_output(k, c, i, outputs[i])
+                  : tensor_make(ctx, t->dtype, t->ndim, t->shape, false, &outputs[i]);
+        if (st == NKI_OK) {
+            command_use(c, outputs[i], ACCESS_REPLACE);
+        }
+    }
+    if (st != NKI_OK) {
+        command_release(c);
+        return st;
+    }
+    *out = c;
+    return NKI_OK;
+}
+
+static void drop_outputs(nki_tensor **outputs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        nki_tensor_release(outputs[i]);
+        outputs[i] = NULL;
+    }
+}
+
+static bool usable(const nki_kernel *k, const nki_stream *s, const nki_arg *args, size_t arg_count,
+                   nki_tensor *const *outputs, size_t output_count)
+{
+    if (!k || (arg_count && !args) || (output_count && !outputs) || !context_alive(k->ctx)) {
+        return false;
+    }
+    if (s && s->ctx != k->ctx) {
+        context_fail(k->ctx, NKI_ERR_ARG, "the stream belongs to another context");
+        return false;
+    }
+    return true;
 }
 
 nki_status nki_kernel_call(nki_kernel *k, const nki_arg *args, size_t arg_count,
                            nki_tensor **outputs, size_t output_count, nki_diags *ds,
                            nki_times *times)
 {
-    if (!k || (arg_count && !args) || (output_count && !outputs)) {
-        return NKI_ERR_ARG;
-    }
-    for (size_t i = 0; i < output_count; i++) {
+    for (size_t i = 0; outputs && i < output_count; i++) {
         outputs[i] = NULL;
     }
-    if (output_count != nki_kernel_output_count(k)) {
-        return context_fail(k->ctx, NKI_ERR_ARG, "%s returns %zu tensors; there is room for %zu",
-                            nki_kernel_name(k), nki_kernel_output_count(k), output_count);
+    if (!usable(k, NULL, args, arg_count, outputs, output_count)) {
+        return NKI_ERR_ARG;
     }
-    void **params = calloc(nki_kernel_param_count(k) + 1, sizeof *params);
-    void **data = calloc(output_count + 1, sizeof *data);
-    nki_status st = NKI_ERR_NOMEM;
-    if (!params || !data) {
-        context_fail(k->ctx, st, "out of memory");
-        goto done;
-    }
-    st = bind(k, args, arg_count, params);
+    command *c;
+    nki_stream *s = k->ctx->queue->devices[0].stream;
+    nki_status st = call_prepare(k, s, args, arg_count, outputs, output_count, false, &c);
     if (st == NKI_OK) {
-        st = make_outputs(k, outputs, data);
-    }
-    if (st == NKI_OK) {
-        double start = clock_ms();
-        st = run_locked(k, params, data, ds);
+        double start = times ? clock_ms() : 0;
+        c->arg[1] = ds;
+        st = queue_call(c, ds);
         if (times) {
             times->run_ms = clock_ms() - start;
         }
     }
-done:
     if (st != NKI_OK) {
-        for (size_t i = 0; i < output_count; i++) {
-            nki_tensor_release(outputs[i]);
-            outputs[i] = NULL;
-        }
+        drop_outputs(outputs, output_count);
     }
-    free(params);
-    free(data);
+    return st;
+}
+
+nki_status nki_kernel_submit(nki_kernel *k, nki_stream *s, const nki_arg *args, size_t arg_count,
+                             nki_tensor **outputs, size_t output_count)
+{
+    for (size_t i = 0; outputs && i < output_count; i++) {
+        outputs[i] = NULL;
+    }
+    if (!usable(k, s, args, arg_count, outputs, output_count)) {
+        return NKI_ERR_ARG;
+    }
+    command *c;
+    s = s ? s : k->ctx->queue->devices[0].stream;
+    nki_status st = call_prepare(k, s, args, arg_count, outputs, output_count, false, &c);
+    if (st == NKI_OK) {
+        COUNT(k->ctx, submits, 1);
+        st = queue_submit(c);
+    }
+    if (st != NKI_OK) {
+        drop_outputs(outputs, output_count);
+    }
+    return st;
+}
+
+nki_status nki_kernel_submit_into(nki_kernel *k, nki_stream *s, const nki_arg *args,
+                                  size_t arg_count, nki_tensor *const *outputs, size_t output_count)
+{
+    if (!usable(k, s, args, arg_count, outputs, output_count)) {
+        return NKI_ERR_ARG;
+    }
+    command *c;
+    s = s ? s : k->ctx->queue->devices[0].stream;
+    // Only read: `into`.
+    nki_tensor **given = (nki_tensor **)(uintptr_t)outputs;
+    nki_status st = call_prepare(k, s, args, arg_count, given, output_count, true, &c);
+    if (st == NKI_OK) {
+        COUNT(k->ctx, submits, 1);
+        st = queue_submit(c);
+    }
     return st;
 }

@@ -1,5 +1,11 @@
 #include "runtime/context.h"
 
+#include "runtime/cache.h"
+#include "runtime/host.h"
+#include "runtime/log.h"
+#include "runtime/queue.h"
+#include "runtime/trace.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,16 +13,110 @@
 
 static const size_t DEFAULT_MEMORY_LIMIT_BYTES = (size_t)8 << 30;
 
+// ---- errors: one sentence a thread, so that threads sharing a context do not see each other's
+
+static _Thread_local struct {
+    uint64_t serial;  // of the context it is about
+    char text[CONTEXT_ERROR_BYTES];
+} last;
+
 nki_status context_fail(nki_context *ctx, nki_status st, const char *fmt, ...)
 {
+    char text[CONTEXT_ERROR_BYTES];  // an argument may be the last sentence
     va_list ap;
     va_start(ap, fmt);
-    pthread_mutex_lock(&ctx->lock);
-    vsnprintf(ctx->error, sizeof ctx->error, fmt, ap);
-    pthread_mutex_unlock(&ctx->lock);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    last.serial = ctx->serial;
+    memcpy(last.text, text, sizeof text);
     return st;
 }
+
+const char *nki_context_error(const nki_context *ctx)
+{
+    return ctx && last.serial == ctx->serial ? last.text : "";
+}
+
+// ---- fork
+
+static _Atomic uint32_t generation;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void in_child(void)
+{
+    atomic_fetch_add(&generation, 1);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+uint32_t context_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+bool context_alive(nki_context *ctx)
+{
+    if (ctx->generation == context_generation()) {
+        return true;
+    }
+    context_fail(ctx, NKI_ERR_ARG, "the context was made before fork(), in the parent process");
+    return false;
+}
+
+// ---- memory
+
+void *context_alloc(nki_context *ctx, size_t size_bytes)
+{
+    const nki_allocator *a = &ctx->allocator;
+    if (!a->alloc) {
+        return calloc(1, size_bytes);
+    }
+    void *p = a->alloc(a->alloc_ctx, size_bytes, _Alignof(max_align_t));
+    return p ? memset(p, 0, size_bytes) : NULL;
+}
+
+void context_free(nki_context *ctx, void *p, size_t size_bytes)
+{
+    const nki_allocator *a = &ctx->allocator;
+    if (!a->alloc) {
+        free(p);
+    } else if (p) {
+        a->release(a->alloc_ctx, p, size_bytes, _Alignof(max_align_t));
+    }
+}
+
+void *context_take(nki_context *ctx, size_t size_bytes)
+{
+    const nki_allocator *a = &ctx->allocator;
+    size_t room = size_bytes ? size_bytes : 1;
+    void *p = a->alloc ? a->alloc(a->alloc_ctx, room, HOSTMEM_ALIGN_BYTES)
+                       : hostmem_take(&ctx->tensors, size_bytes);
+    if (p) {
+        uint64_t now = COUNT(ctx, tensor_bytes, size_bytes) + size_bytes;
+        uint64_t peak = atomic_load_explicit(&ctx->count.tensor_bytes_peak, memory_order_relaxed);
+        while (now > peak &&
+               !atomic_compare_exchange_weak_explicit(&ctx->count.tensor_bytes_peak, &peak, now,
+                                                      memory_order_relaxed, memory_order_relaxed)) {
+        }
+    }
+    return p;
+}
+
+void context_give(nki_context *ctx, void *p, size_t size_bytes)
+{
+    const nki_allocator *a = &ctx->allocator;
+    COUNT(ctx, tensor_bytes, -(uint64_t)size_bytes);
+    if (a->alloc) {
+        a->release(a->alloc_ctx, p, size_bytes ? size_bytes : 1, HOSTMEM_ALIGN_BYTES);
+    } else {
+        hostmem_give(&ctx->tensors, p, size_bytes);
+    }
+}
+
+// ---- making
 
 static const char *copy(arena *mem, const char *s)
 {
@@ -57,6 +157,12 @@ static const char *check(const nki_context_opts *o)
         (o->warning_count && !o->warnings)) {
         return "a list in nki_context_opts is NULL";
     }
+    if (o->allocator && (!o->allocator->alloc || !o->allocator->release)) {
+        return "the allocator lacks a function";
+    }
+    if (o->device_count > QUEUE_DEVICES_MAX) {
+        return "too many devices";
+    }
     for (size_t i = 0; i < o->import_root_count; i++) {
         if (!o->import_roots[i]) {
             return "an import root is NULL";
@@ -77,6 +183,10 @@ static nki_status setup(nki_context *ctx, const char **why)
     if (*why) {
         return NKI_ERR_ARG;
     }
+    if (o->allocator) {
+        ctx->allocator = *o->allocator;
+        ctx->opts.allocator = NULL;
+    }
     ctx->target = target_find(o->target ? o->target : "trn2");
     if (!ctx->target) {
         *why = "unknown target; there are trn1 (gen2), trn2 (gen3) and trn3 (gen4)";
@@ -93,6 +203,13 @@ static nki_status setup(nki_context *ctx, const char **why)
         return NKI_ERR_NOMEM;
     }
     own(ctx);
+    *why = "out of memory";
+    ctx->cache = cache_create(o->cache_bytes);
+    if (!ctx->cache || log_create(o, &ctx->log) != NKI_OK ||
+        queue_create(ctx, &ctx->queue) != NKI_OK) {
+        return NKI_ERR_NOMEM;
+    }
+    *why = NULL;
     return NKI_OK;
 }
 
@@ -111,9 +228,12 @@ nki_status nki_context_create(const nki_context_opts *opts, nki_context **out, c
         *why = "out of memory";
         return NKI_ERR_NOMEM;
     }
+    static _Atomic uint64_t contexts;
+    pthread_once(&fork_once, watch_forks);
     atomic_init(&ctx->refs, 1);
+    ctx->serial = atomic_fetch_add(&contexts, 1) + 1;
+    ctx->generation = context_generation();
     pthread_mutex_init(&ctx->lock, NULL);
-    pthread_mutex_init(&ctx->core_lock, NULL);
     hostmem_init(&ctx->tensors);
     arena_init(&ctx->mem, 0, &ctx->oom);
     arena_init(&ctx->parse_mem, 0, &ctx->oom);
@@ -135,19 +255,19 @@ nki_context *nki_context_retain(nki_context *ctx)
 
 void nki_context_release(nki_context *ctx)
 {
-    if (!ctx || atomic_fetch_sub_explicit(&ctx->refs, 1, memory_order_acq_rel) != 1) {
-        return;
+    if (!ctx || atomic_fetch_sub_explicit(&ctx->refs, 1, memory_order_acq_rel) != 1 ||
+        ctx->generation != context_generation()) {
+        return;  // a child's copy of its parent's context may hold any lock, so it stays
     }
-    for (uint32_t i = 0; i < COMPILE_CORES_MAX; i++) {
-        if (ctx->core[i]) {
-            device_core_release(ctx->core[i]);
-        }
-    }
+    queue_release(ctx->queue);
+    cache_release(ctx->cache);
+    host_release_all(ctx);
+    trace_release(atomic_load(&ctx->trace));
+    hostmem_fini(&ctx->tensors);
+    log_release(ctx->log);
     arena_fini(&ctx->mem);
     arena_fini(&ctx->parse_mem);
     pthread_mutex_destroy(&ctx->lock);
-    pthread_mutex_destroy(&ctx->core_lock);
-    hostmem_fini(&ctx->tensors);
     free(ctx);
 }
 
@@ -156,24 +276,16 @@ const char *nki_context_target(const nki_context *ctx)
     return ctx->target->name;
 }
 
-const char *nki_context_error(const nki_context *ctx)
+nki_status nki_context_counters(const nki_context *ctx, nki_counters *out)
 {
-    return ctx->error;
-}
-
-nki_status context_cores(nki_context *ctx, uint32_t n)
-{
-    bool made = true;
-    pthread_mutex_lock(&ctx->core_lock);
-    for (uint32_t i = 0; i < n; i++) {
-        if (!ctx->core[i]) {
-            ctx->core[i] = device_core_create(ctx->target);
-        }
-        made = made && ctx->core[i];
+    if (!ctx || !out || out->size != sizeof *out) {
+        return NKI_ERR_ARG;
     }
-    pthread_mutex_unlock(&ctx->core_lock);
-    return made ? NKI_OK
-                : context_fail(ctx, NKI_ERR_NOMEM, "out of memory for the core's memories");
+#define READ(name, meaning)                                                                        \
+    out->name = atomic_load_explicit(&ctx->count.name, memory_order_relaxed);
+    NKI_COUNTER_LIST(READ)
+#undef READ
+    return NKI_OK;
 }
 
 // lower_env and nki_env have the same members; the list is rebuilt where it is used.
@@ -197,5 +309,7 @@ compile_request context_request(const nki_context *ctx, const nki_source *src)
         .step_limit = o->step_limit,
         .print = o->print,
         .print_ctx = o->print_ctx,
+        .resolve = o->resolve,
+        .resolve_ctx = o->resolve_ctx,
     };
 }

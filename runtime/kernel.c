@@ -2,17 +2,20 @@
 
 #include "driver/clock.h"
 #include "neff/neff.h"
+#include "runtime/cache.h"
+#include "runtime/host.h"
+#include "runtime/log.h"
+#include "runtime/trace.h"
 
 #include <nki/tool.h>
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void nki_kernel_release(nki_kernel *k)
+void kernel_free(nki_kernel *k)
 {
-    if (!k || atomic_fetch_sub_explicit(&k->refs, 1, memory_order_acq_rel) != 1) {
-        return;
-    }
     compile_result owned = {
         .arg_names = k->arg_names, .arg_count = k->arg_count, .sources = k->sources};
     for (uint32_t i = 0; i < COMPILE_CORES_MAX; i++) {
@@ -21,21 +24,39 @@ void nki_kernel_release(nki_kernel *k)
         }
         owned.neff[i] = k->core[i].neff;
     }
+    host_closures_free(k);
+    free(atomic_load(&k->written));
+    free(atomic_load(&k->signature));
     arena_fini(&k->mem);  // what was read may refer to the bytes, so it goes first
     compile_result_fini(&owned);
-    nki_context_release(k->ctx);
-    free(k);
+    context_free(k->ctx, k, sizeof *k);
+}
+
+void nki_kernel_release(nki_kernel *k)
+{
+    if (!k || k->ctx->generation != context_generation()) {
+        return;
+    }
+    if (k->shared) {
+        cache_give_back(k);
+    } else if (atomic_fetch_sub_explicit(&k->refs, 1, memory_order_acq_rel) == 1) {
+        nki_context *ctx = k->ctx;
+        kernel_free(k);
+        nki_context_release(ctx);
+    }
 }
 
 nki_kernel *nki_kernel_retain(nki_kernel *k)
 {
-    atomic_fetch_add_explicit(&k->refs, 1, memory_order_relaxed);
+    if (k) {
+        atomic_fetch_add_explicit(&k->refs, 1, memory_order_relaxed);
+    }
     return k;
 }
 
 static nki_kernel *kernel_new(nki_context *ctx)
 {
-    nki_kernel *k = calloc(1, sizeof *k);
+    nki_kernel *k = context_alloc(ctx, sizeof *k);
     if (k) {
         atomic_init(&k->refs, 1);
         k->ctx = nki_context_retain(ctx);
@@ -59,6 +80,36 @@ static void attach_sources(const nki_kernel *k, ir *p)
     }
 }
 
+// Names, types and shapes of what goes in and out, in k's mem.
+static void describe(nki_kernel *k)
+{
+    const ir *p = k->core[0].pr->ir;
+    k->param_count = p->params.n;
+    k->output_count = p->outputs.n;
+    k->params = NEW_N(&k->mem, nki_tensor_info, k->param_count);
+    k->outputs = NEW_N(&k->mem, nki_tensor_info, k->output_count);
+    for (uint32_t i = 0; i < p->params.n; i++) {
+        const ir_tensor *t = &p->tensors.at[p->params.at[i].tensor];
+        nki_tensor_info *o = &k->params[i];
+        *o = (nki_tensor_info){.name = ir_text(p, p->params.at[i].name),
+                               .dtype = (nki_dtype)t->dtype,
+                               .ndim = t->ndim};
+        for (uint32_t d = 0; d < t->ndim; d++) {
+            o->shape[d] = t->shape[d];
+        }
+    }
+    for (uint32_t i = 0; i < p->outputs.n; i++) {
+        const ir_view *v = &p->views.at[p->outputs.at[i]];
+        nki_tensor_info *o = &k->outputs[i];
+        *o = (nki_tensor_info){.name = ir_text(p, p->tensors.at[v->tensor].name),
+                               .dtype = (nki_dtype)v->dtype,
+                               .ndim = ir_ndim(p, v)};
+        for (uint32_t d = 0; d < o->ndim && d < NKI_MAX_DIMS; d++) {
+            o->shape[d] = ir_dims(p, v)[d].count;
+        }
+    }
+}
+
 // Container bytes to something that runs, for each core.
 static nki_status load(nki_kernel *k)
 {
@@ -66,10 +117,8 @@ static nki_status load(nki_kernel *k)
     if (setjmp(k->oom)) {
         return context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory while loading a kernel");
     }
-    nki_status st = context_cores(k->ctx, k->core_count);
-    if (st != NKI_OK) {
-        return st;
-    }
+    int64_t start = trace_begin(k->ctx);
+    nki_status st = NKI_OK;
     for (uint32_t i = 0; i < k->core_count; i++) {
         kernel_core *c = &k->core[i];
         st = neff_read(&k->mem, c->neff, c->neff_len, &c->pr, &why);
@@ -95,6 +144,12 @@ static nki_status load(nki_kernel *k)
             return context_fail(k->ctx, st, "%s", why ? why : nki_status_text(st));
         }
     }
+    describe(k);
+    COUNT(k->ctx, loads, 1);
+    trace_span(k->ctx, "load", nki_kernel_name(k), start);
+    LOG(k->ctx, NKI_LOG_INFO, "load", {"kernel", nki_kernel_name(k), 0},
+        {"bytes", NULL, (double)k->core[0].neff_len},
+        {"instructions", NULL, (double)k->core[0].pr->ir->instrs.n});
     return NKI_OK;
 }
 
@@ -102,9 +157,10 @@ static nki_status check_args(nki_context *ctx, const nki_arg *args, size_t n)
 {
     bool named = false;
     for (size_t i = 0; i < n; i++) {
-        if (!!args[i].tensor + !!args[i].expr + !!args[i].spec != 1) {
+        if (!!args[i].tensor + !!args[i].expr + !!args[i].spec + !!args[i].value != 1) {
             return context_fail(ctx, NKI_ERR_ARG,
-                                "argument %zu must be one of tensor, expression and specification",
+                                "argument %zu must be one of tensor, value, expression and "
+                                "specification",
                                 i + 1);
         }
         const nki_tensor_info *t = args[i].spec;
@@ -126,15 +182,35 @@ static nki_status check_args(nki_context *ctx, const nki_arg *args, size_t n)
     return NKI_OK;
 }
 
-static compile_arg *compile_args(const nki_arg *args, size_t n)
+void kernel_args_free(compile_arg *args, size_t n)
 {
+    for (size_t i = 0; args && i < n; i++) {
+        free((char *)(uintptr_t)args[i].expr);  // ours: texts are copies
+    }
+    free(args);
+}
+
+static bool own_text(compile_arg *c, const nki_arg *a, bool *bad)
+{
+    c->expr = a->value ? value_text(a->value, bad) : strdup(a->expr);
+    return c->expr != NULL;
+}
+
+nki_status kernel_args(nki_context *ctx, const nki_arg *args, size_t n, compile_arg **out)
+{
+    *out = NULL;
+    nki_status st = check_args(ctx, args, n);
+    if (st != NKI_OK) {
+        return st;
+    }
     compile_arg *c = calloc(n + 1, sizeof *c);
-    for (size_t i = 0; c && i < n; i++) {
+    bool bad = false, ok = c != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
         c[i].name = args[i].name;
-        c[i].expr = args[i].expr;
         const nki_tensor *t = args[i].tensor;
         const nki_tensor_info *spec = args[i].spec;
-        if (args[i].expr) {
+        if (args[i].expr || args[i].value) {
+            ok = own_text(&c[i], &args[i], &bad);
             continue;
         }
         c[i].type = (dtype)(t ? t->dtype : spec->dtype);
@@ -144,15 +220,41 @@ static compile_arg *compile_args(const nki_arg *args, size_t n)
             c[i].shape[d] = (uint32_t)shape[d];
         }
     }
-    return c;
+    if (!ok) {
+        kernel_args_free(c, n);
+        return bad ? context_fail(ctx, NKI_ERR_ARG,
+                                  "a value has an unknown kind, or nests too deep")
+                   : context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
+    }
+    *out = c;
+    return NKI_OK;
 }
 
-static nki_status build(nki_context *ctx, const compile_request *rq, nki_diags *ds,
+static void log_compile(nki_context *ctx, const compile_request *rq, const nki_times *t,
+                        nki_status st, const char *why)
+{
+    double ms = t->parse_ms + t->specialize_ms + t->compile_ms;
+    COUNT(ctx, compiles, 1);
+    if (st == NKI_OK) {
+        LOG(ctx, NKI_LOG_INFO, "compile", {"source", rq->path, 0},
+            {"entry", rq->entry ? rq->entry : "", 0}, {"ms", NULL, ms});
+    } else {
+        COUNT(ctx, compile_failures, 1);
+        LOG(ctx, NKI_LOG_WARN, "compile", {"source", rq->path, 0},
+            {"entry", rq->entry ? rq->entry : "", 0}, {"ms", NULL, ms},
+            {"status", nki_status_name(st), 0}, {"why", why, 0});
+    }
+}
+
+nki_status kernel_build(nki_context *ctx, const compile_request *rq, nki_diags *ds,
                         nki_times *times, nki_kernel **out)
 {
     compile_result r;
+    int64_t begin = trace_begin(ctx);
     nki_status st = compile(rq, ds, &r);
     *times = r.times;
+    trace_span(ctx, "compile", rq->entry ? rq->entry : rq->path, begin);
+    log_compile(ctx, rq, times, st, r.why);
     if (st != NKI_OK || r.cores == 0) {
         if (st != NKI_OK) {
             context_fail(ctx, st, "%s", r.why);
@@ -193,7 +295,8 @@ nki_status nki_kernel_compile(nki_context *ctx, const nki_source *src, const cha
     if (out) {
         *out = NULL;
     }
-    if (!ctx || !src || !out || (!src->path && !src->text) || (arg_count && !args)) {
+    if (!ctx || !src || !out || (!src->path && !src->text) || (arg_count && !args) ||
+        !context_alive(ctx)) {
         return NKI_ERR_ARG;
     }
     if (opts->size != sizeof *opts) {
@@ -204,15 +307,12 @@ nki_status nki_kernel_compile(nki_context *ctx, const nki_source *src, const cha
         return context_fail(ctx, NKI_ERR_ARG, "the grid is %u; a launch has 1 or 2 programs",
                             opts->grid);
     }
-    nki_status st = check_args(ctx, args, arg_count);
+    compile_arg *cargs;
+    nki_status st = kernel_args(ctx, args, arg_count, &cargs);
     if (st != NKI_OK) {
         return st;
     }
     compile_request rq = context_request(ctx, src);
-    compile_arg *cargs = compile_args(args, arg_count);
-    if (!cargs) {
-        return context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
-    }
     rq.entry = entry;
     rq.args = cargs;
     rq.arg_count = arg_count;
@@ -222,27 +322,22 @@ nki_status nki_kernel_compile(nki_context *ctx, const nki_source *src, const cha
     rq.dump_stages = opts->dump_stages;
     rq.stop_after = opts->stop_after;
     nki_times times = {0};
-    st = build(ctx, &rq, ds, &times, out);
+    st = kernel_build(ctx, &rq, ds, &times, out);
     if (opts->times) {
         *opts->times = times;
     }
-    free(cargs);
+    kernel_args_free(cargs, arg_count);
     return st;
 }
 
-nki_status nki_kernel_load(nki_context *ctx, const void *neff, size_t len, nki_kernel **out)
+// Takes bytes (malloc'ed) over.
+static nki_status load_bytes(nki_context *ctx, unsigned char *bytes, size_t len, nki_kernel **out)
 {
-    if (!ctx || !neff || !out) {
-        return NKI_ERR_ARG;
-    }
-    *out = NULL;
     nki_kernel *k = kernel_new(ctx);
-    unsigned char *bytes = k ? malloc(len ? len : 1) : NULL;
-    if (!bytes) {
-        nki_kernel_release(k);
+    if (!k) {
+        free(bytes);
         return context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
     }
-    memcpy(bytes, neff, len);
     k->core_count = 1;
     k->core[0].neff = bytes;
     k->core[0].neff_len = len;
@@ -253,6 +348,22 @@ nki_status nki_kernel_load(nki_context *ctx, const void *neff, size_t len, nki_k
     }
     *out = k;
     return NKI_OK;
+}
+
+nki_status nki_kernel_load(nki_context *ctx, const void *neff, size_t len, nki_kernel **out)
+{
+    if (out) {
+        *out = NULL;
+    }
+    if (!ctx || !neff || !out || !context_alive(ctx)) {
+        return NKI_ERR_ARG;
+    }
+    unsigned char *bytes = malloc(len ? len : 1);
+    if (!bytes) {
+        return context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
+    }
+    memcpy(bytes, neff, len);
+    return load_bytes(ctx, bytes, len, out);
 }
 
 const void *nki_kernel_neff(const nki_kernel *k, size_t *len)
@@ -269,42 +380,29 @@ const char *nki_kernel_name(const nki_kernel *k)
 
 size_t nki_kernel_param_count(const nki_kernel *k)
 {
-    return k->core[0].pr->ir->params.n;
+    return k->param_count;
 }
 
 size_t nki_kernel_output_count(const nki_kernel *k)
 {
-    return k->core[0].pr->ir->outputs.n;
+    return k->output_count;
 }
 
 nki_status nki_kernel_param(const nki_kernel *k, size_t i, nki_tensor_info *out)
 {
-    const ir *p = k->core[0].pr->ir;
-    if (!out || i >= p->params.n) {
+    if (!out || i >= k->param_count) {
         return NKI_ERR_ARG;
     }
-    const ir_tensor *t = &p->tensors.at[p->params.at[i].tensor];
-    *out = (nki_tensor_info){
-        .name = ir_text(p, p->params.at[i].name), .dtype = (nki_dtype)t->dtype, .ndim = t->ndim};
-    for (uint32_t d = 0; d < t->ndim; d++) {
-        out->shape[d] = t->shape[d];
-    }
+    *out = k->params[i];
     return NKI_OK;
 }
 
 nki_status nki_kernel_output(const nki_kernel *k, size_t i, nki_tensor_info *out)
 {
-    const ir *p = k->core[0].pr->ir;
-    if (!out || i >= p->outputs.n) {
+    if (!out || i >= k->output_count) {
         return NKI_ERR_ARG;
     }
-    const ir_view *v = &p->views.at[p->outputs.at[i]];
-    *out = (nki_tensor_info){.name = ir_text(p, p->tensors.at[v->tensor].name),
-                             .dtype = (nki_dtype)v->dtype,
-                             .ndim = ir_ndim(p, v)};
-    for (uint32_t d = 0; d < out->ndim && d < NKI_MAX_DIMS; d++) {
-        out->shape[d] = ir_dims(p, v)[d].count;
-    }
+    *out = k->outputs[i];
     return NKI_OK;
 }
 
@@ -313,36 +411,97 @@ const char *nki_tool_arg_name(const nki_kernel *k, size_t i)
     return i < k->arg_count ? k->arg_names[i] : NULL;
 }
 
-// Whether argument a of instruction parameter type `t` writes into the tensor.
-static bool writes(const ir *p, param_type t, ir_arg a, uint32_t tensor)
+// Marks the tensors that argument a of instruction parameter type t writes into.
+static void mark(const ir *p, param_type t, ir_arg a, uint8_t *tensors)
 {
     if (a.kind == IRA_LIST) {
         for (int i = 0; i < a.aux; i++) {
-            if (writes(p, t, p->args.at[a.v + (uint32_t)i], tensor)) {
-                return true;
+            mark(p, t, p->args.at[a.v + (uint32_t)i], tensors);
+        }
+    } else if ((t == PT_OUT || t == PT_INOUT || t == PT_TENSORS) && a.kind == IRA_VIEW) {
+        tensors[p->views.at[a.v].tensor] = 1;
+    }
+}
+
+static uint8_t *find_written(const nki_kernel *k)
+{
+    uint8_t *params = calloc(k->param_count + 1, 1);
+    for (uint32_t core = 0; params && core < k->core_count; core++) {
+        const ir *p = k->core[core].pr->ir;
+        uint8_t *tensors = calloc(p->tensors.n + 1, 1);
+        if (!tensors) {
+            free(params);
+            return NULL;
+        }
+        for (uint32_t n = 0; n < p->instrs.n; n++) {
+            const ir_instr *in = &p->instrs.at[n];
+            const isa_info *info = &isa_table[in->op];
+            for (uint32_t a = 0; a < in->nargs; a++) {
+                mark(p, (param_type)info->params[a].type, p->args.at[in->args + a], tensors);
             }
         }
-        return false;
+        for (size_t i = 0; i < k->param_count; i++) {
+            params[i] |= tensors[p->params.at[i].tensor];
+        }
+        free(tensors);
     }
-    return (t == PT_OUT || t == PT_INOUT || t == PT_TENSORS) && a.kind == IRA_VIEW &&
-           p->views.at[a.v].tensor == tensor;
+    return params;
+}
+
+const uint8_t *kernel_written(nki_kernel *k)
+{
+    uint8_t *w = atomic_load_explicit(&k->written, memory_order_acquire), *none = NULL;
+    if (!w && (w = find_written(k)) && !atomic_compare_exchange_strong(&k->written, &none, w)) {
+        free(w);
+        w = none;
+    }
+    return w;
 }
 
 int nki_tool_param_written(const nki_kernel *k, size_t i)
 {
-    const ir *p = k->core[0].pr->ir;
-    if (i >= p->params.n) {
-        return 0;
+    nki_kernel *own = (nki_kernel *)(uintptr_t)k;  // fills in what can be found at any time
+    const uint8_t *w = i < k->param_count ? kernel_written(own) : NULL;
+    return w && w[i];
+}
+
+nki_status nki_kernel_load_file(nki_context *ctx, const char *path, nki_kernel **out)
+{
+    if (out) {
+        *out = NULL;
     }
-    uint32_t tensor = p->params.at[i].tensor;
-    for (uint32_t n = 0; n < p->instrs.n; n++) {
-        const ir_instr *in = &p->instrs.at[n];
-        const isa_info *info = &isa_table[in->op];
-        for (uint32_t a = 0; a < in->nargs; a++) {
-            if (writes(p, (param_type)info->params[a].type, p->args.at[in->args + a], tensor)) {
-                return 1;
+    if (!ctx || !path || !out || !context_alive(ctx)) {
+        return NKI_ERR_ARG;
+    }
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        return context_fail(ctx, NKI_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+    }
+    unsigned char *bytes = NULL;
+    size_t len = 0, cap = 0, got = 1;
+    while (got) {
+        if (len == cap) {
+            size_t more = cap ? cap * 2 : 1 << 16;
+            unsigned char *p = realloc(bytes, more);
+            if (!p) {
+                free(bytes);
+                fclose(f);
+                return context_fail(ctx, NKI_ERR_NOMEM, "out of memory for '%s'", path);
             }
+            bytes = p;
+            cap = more;
         }
+        got = fread(bytes + len, 1, cap - len, f);
+        len += got;
     }
-    return 0;
+    int bad = ferror(f) ? errno : 0;
+    fclose(f);
+    nki_status st = bad ? context_fail(ctx, NKI_ERR_IO, "cannot read '%s': %s", path, strerror(bad))
+                        : load_bytes(ctx, bytes, len, out);
+    if (bad) {
+        free(bytes);
+    } else if (st == NKI_ERR_FORMAT) {
+        context_fail(ctx, st, "'%s': %s", path, nki_context_error(ctx));
+    }
+    return st;
 }

@@ -18,12 +18,39 @@ struct nki_kernel {
     nki_context *ctx;
     arena mem;
     jmp_buf oom;
+    bool shared;  // a cache made it: see cache_give_back()
+    bool cached;  // and has it. Guarded by the cache's lock
     uint32_t core_count;
     kernel_core core[COMPILE_CORES_MAX];
+    size_t param_count, output_count;
+    nki_tensor_info *params, *outputs;  // in mem
+    _Atomic(uint8_t *) written;     // of each param, whether the kernel writes it; made when asked
+    struct host_closure *closures;  // C functions of the kernel; guarded by the context's lock
+    char *_Atomic signature;
     // Of the compile; empty for a kernel that was loaded.
     char **arg_names;
     size_t arg_count;
     compile_source *sources;
 };
+
+// Compile-time values and specifications of arguments as the compiler takes them. Errors:
+// NKI_ERR_ARG, NKI_ERR_NOMEM.
+nki_status kernel_args(nki_context *ctx, const nki_arg *args, size_t n, compile_arg **out);
+void kernel_args_free(compile_arg *args, size_t n);
+// Frees everything but the hold on the context.
+void kernel_free(nki_kernel *k);
+// Compiles and loads.
+nki_status kernel_build(nki_context *ctx, const compile_request *rq, nki_diags *ds,
+                        nki_times *times, nki_kernel **out);
+// Which parameters the kernel writes; NULL: no memory.
+const uint8_t *kernel_written(nki_kernel *k);
+
+// A run as a command. outputs: where `into`, the tensors; else they are made, a reference each for
+// the caller.
+nki_status call_prepare(nki_kernel *k, nki_stream *s, const nki_arg *args, size_t arg_count,
+                        nki_tensor **outputs, size_t output_count, bool into, command **out);
+
+// Python text of a value, malloc'ed; NULL: no memory, or *bad: it has no text.
+char *value_text(const nki_value *v, bool *bad);
 
 #endif

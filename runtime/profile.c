@@ -1,5 +1,5 @@
-#include "runtime/kernel.h"
 #include "sched/profile.h"
+#include "runtime/kernel.h"
 
 #include <nki/profile.h>
 
@@ -105,6 +105,7 @@ nki_status nki_profile_render(nki_profile *p, nki_profile_form form, const char 
     case NKI_PROFILE_JSON_INSTRUCTIONS: profile_json(&p->pr, true, &t); break;
     case NKI_PROFILE_CSV: profile_csv(&p->pr, &t); break;
     case NKI_PROFILE_PERFETTO: profile_perfetto(&p->pr, &t); break;
+    case NKI_PROFILE_HTML: profile_html(&p->pr, &t); break;
     default: return NKI_ERR_ARG;
     }
     *text = t.at;

@@ -11,12 +11,19 @@
 // clock) thus happens in the order of time. A window of steps is held; what left it lives on as the
 // last completion of its instruction.
 
-enum { WINDOW_MIN = 256, WINDOW_MAX = 1 << 15, AHEAD = 4096, DATA0 = TRACK_COUNT, EARLY0 = DATA0 + DP_COUNT, QUEUES = EARLY0 + ENG_DMA };
+enum {
+    WINDOW_MIN = 256,
+    WINDOW_MAX = 1 << 15,
+    AHEAD = 4096,
+    DATA0 = TRACK_COUNT,
+    EARLY0 = DATA0 + DP_COUNT,
+    QUEUES = EARLY0 + ENG_DMA
+};
 #define NEVER INT64_MAX
 
 typedef struct step {
     cost c;
-    int64_t ready;     // latest completion of what it waits for, hand-over included
+    int64_t ready;        // latest completion of what it waits for, hand-over included
     int64_t start, data;  // DMA: trigger; earliest data
     uint32_t instr, crit, crit_event, event;
     uint32_t pending, out;  // out: first edge + 1
@@ -53,7 +60,7 @@ typedef struct sim {
     clock_result *r;
     coster cs;
     order ord;
-    uint8_t *loop_mask;  // of each loop_for, loop_while, loop_end: sequencers that run it
+    uint8_t *loop_mask;    // of each loop_for, loop_while, loop_end: sequencers that run it
     uint32_t *loop_first;  // of each loop_end
     // the walk
     uint32_t pc;
@@ -70,7 +77,7 @@ typedef struct sim {
     VEC(edge) edges;
     uint32_t spare_edge;  // + 1
     queue q[QUEUES];
-    uint8_t *track;       // of each instruction
+    uint8_t *track;                 // of each instruction
     uint32_t last_of[TRACK_COUNT];  // last instruction of each track, + 1
     // machine state
     int64_t unit_free[DU_COUNT];
@@ -88,10 +95,12 @@ typedef struct sim {
 
 const char *track_name(unsigned track)
 {
-    static const char *const dma[DP_COUNT] = {
-        [DP_LOAD] = "DMA load", [DP_STORE] = "DMA store", [DP_CHIP] = "DMA chip",
-        [DP_HBM] = "DMA hbm",   [DP_SOFT_LOAD] = "DMA software load",
-        [DP_SOFT_STORE] = "DMA software store"};
+    static const char *const dma[DP_COUNT] = {[DP_LOAD] = "DMA load",
+                                              [DP_STORE] = "DMA store",
+                                              [DP_CHIP] = "DMA chip",
+                                              [DP_HBM] = "DMA hbm",
+                                              [DP_SOFT_LOAD] = "DMA software load",
+                                              [DP_SOFT_STORE] = "DMA software store"};
     return track < TRACK_DMA0 ? engine_name((engine_id)track) : dma[track - TRACK_DMA0];
 }
 
@@ -169,8 +178,8 @@ static bool trips_of(sim *s, uint32_t i, uint64_t *n)
     }
     int64_t lo, hi, by;
     if (in->op == ISA_loop_for && value_of(s, p->args.at[in->args + 1], &lo) &&
-        value_of(s, p->args.at[in->args + 2], &hi) &&
-        value_of(s, p->args.at[in->args + 3], &by) && by > 0) {
+        value_of(s, p->args.at[in->args + 2], &hi) && value_of(s, p->args.at[in->args + 3], &by) &&
+        by > 0) {
         *n = hi > lo ? (uint64_t)((hi - lo - 1) / by + 1) : 0;
         return true;
     }
@@ -228,9 +237,9 @@ static int64_t hand_over(const sim *s, unsigned from, unsigned to)
     if (from >= TRACK_DMA0) {
         return 0;  // in the transfer's own tail
     }
-    return ps_of_ns(from == to          ? m->semaphore_same_ns
+    return ps_of_ns(from == to         ? m->semaphore_same_ns
                     : to == ENG_TENSOR ? m->semaphore_to_pe_ns
-                                        : m->semaphore_ns);
+                                       : m->semaphore_ns);
 }
 
 static void wait_for(sim *s, uint64_t id, uint32_t pred)
@@ -379,9 +388,8 @@ static void record(sim *s, step *st, unsigned track, int64_t start, int64_t issu
     st->event = 0;
     if (r->events.n < s->opts->events_max) {
         vec_push(s->mem, &r->events,
-                 ((clock_event){st->instr, st->crit, (uint8_t)track, cold,
-                                (uint16_t)(table / 1000), st->crit_event, st->wait, start, issued,
-                                end}));
+                 ((clock_event){st->instr, st->crit, (uint8_t)track, cold, (uint16_t)(table / 1000),
+                                st->crit_event, st->wait, start, issued, end}));
         st->event = r->events.n;
     } else if (s->opts->events_max) {
         r->events_cut = true;

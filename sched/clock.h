@@ -34,19 +34,19 @@ typedef struct clock_event {
     uint32_t instr;
     uint32_t waited_for;  // instruction + 1 that it started after; 0: only its own queue
     uint8_t track;
-    uint8_t cold;         // Tensor at half clock
-    uint16_t table;       // ns of a function table load before it
-    uint32_t from;        // event + 1 of waited_for, when kept
-    int64_t wait_ps;      // its queue stood still this long for it
+    uint8_t cold;                         // Tensor at half clock
+    uint16_t table;                       // ns of a function table load before it
+    uint32_t from;                        // event + 1 of waited_for, when kept
+    int64_t wait_ps;                      // its queue stood still this long for it
     int64_t start_ps, issued_ps, end_ps;  // DMA: issued_ps is when the first byte moves
 } clock_event;
 
 // All executions of one instruction.
 typedef struct instr_time {
     uint64_t count;
-    int64_t busy_ps;   // its engine could not start another
-    int64_t wait_ps;   // sum over executions
-    int64_t worst_ps;  // the longest wait
+    int64_t busy_ps;      // its engine could not start another
+    int64_t wait_ps;      // sum over executions
+    int64_t worst_ps;     // the longest wait
     uint32_t waited_for;  // in the longest wait: instruction + 1
     int64_t first_ps, last_ps;
 } instr_time;
@@ -60,21 +60,21 @@ typedef struct track_time {
 } track_time;
 
 typedef struct clock_result {
-    int64_t end_ps;        // of the last instruction
-    int64_t body_ps;       // from the first DMA trigger to the last completion
-    int64_t total_ps;      // with launch and teardown
-    uint64_t steps;        // instructions executed
+    int64_t end_ps;    // of the last instruction
+    int64_t body_ps;   // from the first DMA trigger to the last completion
+    int64_t total_ps;  // with launch and teardown
+    uint64_t steps;    // instructions executed
     uint64_t hardware_multiplies;
-    int64_t pe_cold_ps;    // of Tensor's busy time, at half clock
+    int64_t pe_cold_ps;  // of Tensor's busy time, at half clock
     uint32_t table_loads;
     int64_t table_ps;
-    int64_t dma_active_ps;        // at least one engine moves data
-    int64_t dma_engine_ps[16];    // each engine's moving time
+    int64_t dma_active_ps;      // at least one engine moves data
+    int64_t dma_engine_ps[16];  // each engine's moving time
     uint64_t dma_bytes, dma_count, dma_pieces;
     uint64_t dma_unit_count[DU_COUNT];
-    int64_t port_ps;              // waited for a shared port
+    int64_t port_ps;  // waited for a shared port
     track_time track[TRACK_COUNT];
-    instr_time *of;               // of each instruction
+    instr_time *of;  // of each instruction
     VEC(clock_event) events;
     bool events_cut;
     const char *error;  // a sentence in mem: a loop of unknown length, or too many steps

@@ -113,7 +113,7 @@ static uint64_t inner_stride(const ir *p, const ir_view *v)
 typedef struct shape_sum {
     uint64_t n;
     bool dynamic, psum, sbuf, wide;
-    bool all16, all32;       // dst and inputs: 2-byte floats; 4-byte elements
+    bool all16, all32;  // dst and inputs: 2-byte floats; 4-byte elements
     bool contiguous;
     unsigned psum_inputs, inputs;
 } shape_sum;
@@ -240,7 +240,8 @@ static void vector_cost(const coster *c, const ir_instr *in, cost *out)
     if (in->op == ISA_nc_transpose) {
         const ir_view *v = view_arg(c->p, in, c->roles[in->op].in[0]);
         double blocks = v ? (double)((ir_free_elems(c->p, v) + 31) / 32) : 1;
-        finish(c, &s, m->vector_ghz, m->vector_start_ns, blocks * m->vector_transpose_ns, overlap, out);
+        finish(c, &s, m->vector_ghz, m->vector_start_ns, blocks * m->vector_transpose_ns, overlap,
+               out);
         return;
     }
     start += tile_operands(c, in) ? m->vector_tile_operand_ns : 0;
@@ -288,8 +289,8 @@ static void scalar_cost(const coster *c, const ir_instr *in, cost *out)
 {
     const machine *m = &c->m;
     shape_sum s = sum_operands(c, in);
-    bool function = in->op == ISA_activation || in->op == ISA_activation_reduce ||
-                    in->op == ISA_activate2;
+    bool function =
+        in->op == ISA_activation || in->op == ISA_activation_reduce || in->op == ISA_activate2;
     op_id op = OPR_COUNT;
     if (function && c->roles[in->op].op >= 0) {
         ir_arg a = arg_at(c->p, in, c->roles[in->op].op);
@@ -398,10 +399,12 @@ static void pe_cost(const coster *c, const ir_instr *in, cost *out)
 
 const char *dma_path_name(unsigned path)
 {
-    static const char *const names[DP_COUNT] = {
-        [DP_LOAD] = "load",           [DP_STORE] = "store", [DP_CHIP] = "chip",
-        [DP_HBM] = "hbm",             [DP_SOFT_LOAD] = "software load",
-        [DP_SOFT_STORE] = "software store"};
+    static const char *const names[DP_COUNT] = {[DP_LOAD] = "load",
+                                                [DP_STORE] = "store",
+                                                [DP_CHIP] = "chip",
+                                                [DP_HBM] = "hbm",
+                                                [DP_SOFT_LOAD] = "software load",
+                                                [DP_SOFT_STORE] = "software store"};
     return path < DP_COUNT ? names[path] : "?";
 }
 
@@ -478,7 +481,7 @@ static uint32_t dge_of(const coster *c, const ir_instr *in, const side *dst, con
     uint32_t engine = enum_arg(c->p, in, c->roles[in->op].engine);
     bool hardware = engine == ISAE_engine_sync || engine == ISAE_engine_scalar;
     return hardware && c->p->target->gen >= 3 && dst->dtype == src->dtype ? ISAE_dge_mode_hwdge
-                                                                         : ISAE_dge_mode_swdge;
+                                                                          : ISAE_dge_mode_swdge;
 }
 
 static uint8_t path_of(const side *dst, const side *src, uint32_t dge)
@@ -643,8 +646,8 @@ void work_of(const coster *c, uint32_t instr, work *out)
         pe_cycles(c, in, &passes, &columns, &weights, &transpose);
         const ir_view *a = view_arg(p, in, c->roles[in->op].in[0]);
         uint64_t rows = a ? ir_partitions(p, a) : 0;
-        uint64_t flops = in->op == ISA_nc_transpose ? 2 * rows * rows * weights
-                                                    : 2 * rows * weights * columns;
+        uint64_t flops =
+            in->op == ISA_nc_transpose ? 2 * rows * rows * weights : 2 * rows * weights * columns;
         *(transpose ? &out->transpose_flops : &out->flops) = flops;
     }
 }

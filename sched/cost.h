@@ -23,9 +23,9 @@ typedef struct coster {
 } coster;
 
 typedef enum cost_kind {
-    CK_FREE,     // takes no time and no place in a queue
-    CK_ENGINE,   // Vector, Scalar, GpSimd
-    CK_PE,       // Tensor: weight load and multiply
+    CK_FREE,    // takes no time and no place in a queue
+    CK_ENGINE,  // Vector, Scalar, GpSimd
+    CK_PE,      // Tensor: weight load and multiply
     CK_DMA,
     CK_CONTROL,  // the sequencer's own
 } cost_kind;
@@ -40,27 +40,35 @@ enum {
 typedef enum dma_unit { DU_SYNC, DU_SCALAR, DU_GPSIMD, DU_STATIC, DU_COUNT } dma_unit;
 
 // Transfers of one ring complete in order.
-typedef enum dma_path { DP_LOAD, DP_STORE, DP_CHIP, DP_HBM, DP_SOFT_LOAD, DP_SOFT_STORE, DP_COUNT } dma_path;
+typedef enum dma_path {
+    DP_LOAD,
+    DP_STORE,
+    DP_CHIP,
+    DP_HBM,
+    DP_SOFT_LOAD,
+    DP_SOFT_STORE,
+    DP_COUNT
+} dma_path;
 const char *dma_path_name(unsigned path);
 
 typedef struct cost {
-    int64_t issue_ps;    // from its start to the start of the next one of its engine, at the earliest
-    int64_t latency_ps;  // from its start to its results
-    uint8_t kind;        // cost_kind
-    uint8_t flags;       // COST_*
-    uint8_t table;       // Scalar: which function table; 0: any
-    uint8_t perf;        // Vector, Scalar: 1, 2 or 4
-    uint8_t passes;      // PE: hardware multiplies
-    uint8_t unit, path;  // DMA: dma_unit, dma_path
-    uint32_t load_ps;    // PE: weight load, one pass
-    uint16_t engines;    // DMA: bit e, engine e takes part
-    uint32_t pieces;     // DMA: contiguous pieces
-    int64_t trigger_ps;  // DMA: the end of issue that starts it; before, descriptors are made
-    int64_t dispatch_ps; // DMA: from the end of issue to the first data
-    int64_t work_ps;     // DMA: of each engine that takes part
-    int64_t tail_ps;     // DMA: from the last engine's end to the last byte
-    uint64_t bytes;      // DMA: moved
-    uint64_t hbm_bytes;  // DMA: read from and written to HBM
+    int64_t issue_ps;  // from its start to the start of the next one of its engine, at the earliest
+    int64_t latency_ps;   // from its start to its results
+    uint8_t kind;         // cost_kind
+    uint8_t flags;        // COST_*
+    uint8_t table;        // Scalar: which function table; 0: any
+    uint8_t perf;         // Vector, Scalar: 1, 2 or 4
+    uint8_t passes;       // PE: hardware multiplies
+    uint8_t unit, path;   // DMA: dma_unit, dma_path
+    uint32_t load_ps;     // PE: weight load, one pass
+    uint16_t engines;     // DMA: bit e, engine e takes part
+    uint32_t pieces;      // DMA: contiguous pieces
+    int64_t trigger_ps;   // DMA: the end of issue that starts it; before, descriptors are made
+    int64_t dispatch_ps;  // DMA: from the end of issue to the first data
+    int64_t work_ps;      // DMA: of each engine that takes part
+    int64_t tail_ps;      // DMA: from the last engine's end to the last byte
+    uint64_t bytes;       // DMA: moved
+    uint64_t hbm_bytes;   // DMA: read from and written to HBM
 } cost;
 
 // Requires: a verified program.
@@ -71,7 +79,7 @@ void cost_of(const coster *c, uint32_t instr, cost *out);
 
 // Arithmetic and traffic of one execution, for a profile.
 typedef struct work {
-    uint64_t flops;            // of multiplies that are not transposes
+    uint64_t flops;  // of multiplies that are not transposes
     uint64_t transpose_flops;
     uint64_t read[3], write[3];  // bytes by memory: SBUF, PSUM, HBM
 } work;

@@ -15,7 +15,7 @@ enum {
 
 typedef struct past {
     reach r;
-    uint32_t rank;   // to wait for
+    uint32_t rank;  // to wait for
     uint32_t instr;
     uint32_t home;   // the loop it stands in
     uint32_t child;  // inner loop that stands for it in the level, else 0
@@ -32,9 +32,9 @@ typedef struct stretch {
 
 typedef struct object_map {
     bool written;
-    uint32_t shift;     // of a granule
+    uint32_t shift;  // of a granule
     uint32_t granules;
-    uint32_t *index;    // of each granule: its stretch, from `first`
+    uint32_t *index;  // of each granule: its stretch, from `first`
     uint32_t first;
 } object_map;
 
@@ -270,10 +270,11 @@ static bool apart(const depend *d, const past *q, stream_mask streams)
 static void compare(depend *d, uint32_t i, const reach *r, bool write, past *q)
 {
     uint32_t home = d->sp->loop_of[i];
-    // Whoever is ordered after i is ordered after q too: i stands in the level itself; or both stand
-    // in one inner loop and one stream. (What orders the streams of an inner loop is that loop's.)
-    bool certain = home == d->level ||
-                   (!d->carried && home == q->home && same_stream(q, d->sp->mask[i]));
+    // Whoever is ordered after i is ordered after q too: i stands in the level itself; or both
+    // stand in one inner loop and one stream. (What orders the streams of an inner loop is that
+    // loop's.)
+    bool certain =
+        home == d->level || (!d->carried && home == q->home && same_stream(q, d->sp->mask[i]));
     if (!write && !q->write) {
         bool older = !d->sink->pair || d->order.rank[i] - d->order.rank[q->instr] > READERS_FREE;
         if (!d->carried && certain && older && q->streams == d->sp->mask[i] && q->instr != i &&

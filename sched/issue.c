@@ -122,8 +122,8 @@ static void measure(lister *l)
     cost c;
     for (uint32_t i = l->p->instrs.n; i-- > 0;) {
         cost_of(&l->cost, i, &c);
-        int64_t latency = c.kind == CK_DMA ? c.issue_ps + c.dispatch_ps + c.work_ps + c.tail_ps
-                                           : c.latency_ps;
+        int64_t latency =
+            c.kind == CK_DMA ? c.issue_ps + c.dispatch_ps + c.work_ps + c.tail_ps : c.latency_ps;
         l->spent[i] = latency > c.issue_ps ? latency : c.issue_ps;
         int64_t behind = 0;
         for (uint32_t e = l->head[i]; e; e = l->edges.at[e - 1].next) {
@@ -241,7 +241,8 @@ issue_order issue_list(arena *mem, program *pr, const stream_plan *sp)
     l->spent = NEW_N(mem, int64_t, n);
     l->ready = NEW_N(mem, int64_t, n);
     for (uint32_t i = 1; i < n; i++) {
-        l->block[i] = l->block[i - 1] + (is_loop(&p->instrs.at[i]) || is_loop(&p->instrs.at[i - 1]));
+        l->block[i] =
+            l->block[i - 1] + (is_loop(&p->instrs.at[i]) || is_loop(&p->instrs.at[i - 1]));
     }
     depend_sink sink = {no_item, no_sweep, add_edge, l};
     depend *d = depend_new(mem, pr, sp, issue_program(mem, p), true);

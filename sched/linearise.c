@@ -64,7 +64,8 @@ static void pass(runner *r, uint32_t i)
 {
     const program *pr = r->pr;
     uint32_t last = i;
-    bool loop = pr->ir->instrs.at[i].op == ISA_loop_for || pr->ir->instrs.at[i].op == ISA_loop_while;
+    bool loop =
+        pr->ir->instrs.at[i].op == ISA_loop_for || pr->ir->instrs.at[i].op == ISA_loop_while;
     for (uint32_t depth = 0; loop; last++) {
         uint16_t op = pr->ir->instrs.at[last].op;
         depth += op == ISA_loop_for || op == ISA_loop_while;

@@ -43,10 +43,10 @@ bool machine_set(machine *m, const char *name, double value)
     if (!isfinite(value) || value < 0) {
         return false;
     }
-#define M(field, unit, g2, g3, g4, trust, source) \
-    if (strcmp(name, #field) == 0) {              \
-        m->field = value;                         \
-        return true;                              \
+#define M(field, unit, g2, g3, g4, trust, source)                                                  \
+    if (strcmp(name, #field) == 0) {                                                               \
+        m->field = value;                                                                          \
+        return true;                                                                               \
     }
 #include "sched/machine.def"
 #undef M

@@ -61,7 +61,8 @@ static void edge(orderer *od, uint32_t from, uint32_t to, bool same_engine_too)
         return;
     }
     engine_id e = (engine_id)od->p->instrs.at[from - 1].engine;
-    if (e == (engine_id)od->p->instrs.at[to].engine && e != ENG_DMA && (!same_engine_too || e == ENG_TENSOR)) {
+    if (e == (engine_id)od->p->instrs.at[to].engine && e != ENG_DMA &&
+        (!same_engine_too || e == ENG_TENSOR)) {
         return;
     }
     for (uint32_t k = od->now.n; k-- > 0;) {
@@ -335,8 +336,8 @@ static void prepare_spaces(orderer *od)
             const ir_tensor *ten = &p->tensors.at[v->tensor];
             seen[v->tensor] |= (od->acc.at[k].kind & ACC_READ) != 0;
             written[v->tensor] |= (od->acc.at[k].kind & ACC_WRITE) != 0;
-            od->quadrants |= buffer_on_chip((buffer_kind)ten->buffer) &&
-                             ten->addr_part + v->part >= 32;
+            od->quadrants |=
+                buffer_on_chip((buffer_kind)ten->buffer) && ten->addr_part + v->part >= 32;
         }
     }
     for (unsigned q = 0; q < (od->quadrants ? 4u : 1u); q++) {

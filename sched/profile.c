@@ -9,18 +9,17 @@ enum { STALLS_SHOWN = 8, LOADS_SHOWN = 8 };
 
 const char *finding_name(finding_kind k)
 {
-    static const char *const names[FIND_KIND_COUNT] = {
-        [FIND_STALL] = "stall",
-        [FIND_REPEATED_LOAD] = "repeated-load",
-        [FIND_SMALL_DMA] = "small-dma",
-        [FIND_FEW_DMA_ENGINES] = "few-dma-engines",
-        [FIND_TRANSPOSES] = "transposes",
-        [FIND_FP32_MATMUL] = "fp32-matmul",
-        [FIND_PE_COLD] = "tensor-cold",
-        [FIND_PE_IDLE] = "tensor-idle",
-        [FIND_TABLE_LOADS] = "table-loads",
-        [FIND_UNBALANCED] = "unbalanced",
-        [FIND_DMA_BOUND] = "dma-bound"};
+    static const char *const names[FIND_KIND_COUNT] = {[FIND_STALL] = "stall",
+                                                       [FIND_REPEATED_LOAD] = "repeated-load",
+                                                       [FIND_SMALL_DMA] = "small-dma",
+                                                       [FIND_FEW_DMA_ENGINES] = "few-dma-engines",
+                                                       [FIND_TRANSPOSES] = "transposes",
+                                                       [FIND_FP32_MATMUL] = "fp32-matmul",
+                                                       [FIND_PE_COLD] = "tensor-cold",
+                                                       [FIND_PE_IDLE] = "tensor-idle",
+                                                       [FIND_TABLE_LOADS] = "table-loads",
+                                                       [FIND_UNBALANCED] = "unbalanced",
+                                                       [FIND_DMA_BOUND] = "dma-bound"};
     return k < FIND_KIND_COUNT ? names[k] : "?";
 }
 

@@ -8,23 +8,28 @@
 
 // X(name, unit): unit "ns", "percent", "bytes", "flops", "count" or "ratio"; all doubles.
 #define PROFILE_SUMMARY(X)                                                                         \
-    X(total_time, ns) X(body_time, ns) X(launch_time, ns) X(teardown_time, ns)                     \
-    X(instruction_count, count) X(executed_instruction_count, count)                               \
-    X(matmul_instruction_count, count)                                                             \
-    X(model_flops, flops) X(hardware_flops, flops) X(transpose_flops, flops)                       \
-    X(mfu_estimated, percent) X(hfu_estimated, percent) X(mbu_estimated, percent)                  \
-    X(mm_arithmetic_intensity, ratio) X(peak_flops_bandwidth_ratio, ratio)                         \
-    X(mfu_max_achievable_estimated, percent)                                                       \
-    X(hbm_read, bytes) X(hbm_write, bytes) X(sbuf_read, bytes) X(sbuf_write, bytes)                \
-    X(psum_read, bytes) X(psum_write, bytes)                                                       \
-    X(spill_save, bytes) X(spill_reload, bytes)                                                    \
-    X(dma_active_time, ns) X(dma_active_time, percent) X(dma_count, count)                         \
-    X(dma_transfer_total, bytes) X(dma_transfer_average, bytes) X(dma_descriptor_average, bytes)   \
-    X(dma_static_count, count) X(software_dynamic_dma_count, count)                                \
-    X(hardware_dynamic_dma_count, count) X(dma_engine_utilization, percent)                        \
-    X(tensor_cold_time, ns) X(activation_table_load_count, count)                                  \
-    X(activation_table_load_time, ns) X(port_conflict_time, ns)                                    \
-    X(sbuf_peak, bytes) X(psum_peak, bytes)
+    X(total_time, ns)                                                                              \
+    X(body_time, ns)                                                                               \
+    X(launch_time, ns) X(teardown_time, ns) X(instruction_count, count)                            \
+        X(executed_instruction_count, count) X(matmul_instruction_count, count)                    \
+            X(model_flops, flops) X(hardware_flops, flops) X(transpose_flops, flops) X(            \
+                mfu_estimated, percent) X(hfu_estimated, percent) X(mbu_estimated, percent)        \
+                X(mm_arithmetic_intensity, ratio) X(peak_flops_bandwidth_ratio, ratio) X(          \
+                    mfu_max_achievable_estimated, percent) X(hbm_read, bytes) X(hbm_write, bytes)  \
+                    X(sbuf_read, bytes) X(sbuf_write, bytes) X(psum_read, bytes)                   \
+                        X(psum_write, bytes) X(spill_save, bytes) X(spill_reload, bytes)           \
+                            X(dma_active_time, ns) X(dma_active_time, percent) X(dma_count, count) \
+                                X(dma_transfer_total, bytes) X(dma_transfer_average, bytes)        \
+                                    X(dma_descriptor_average, bytes) X(dma_static_count, count)    \
+                                        X(software_dynamic_dma_count, count)                       \
+                                            X(hardware_dynamic_dma_count, count)                   \
+                                                X(dma_engine_utilization, percent)                 \
+                                                    X(tensor_cold_time, ns)                        \
+                                                        X(activation_table_load_count, count)      \
+                                                            X(activation_table_load_time, ns)      \
+                                                                X(port_conflict_time, ns)          \
+                                                                    X(sbuf_peak, bytes)            \
+                                                                        X(psum_peak, bytes)
 
 typedef struct profile_summary {
 #define X(name, unit) double name##_##unit;
@@ -82,6 +87,9 @@ void profile_text(const profile *pr, textbuf *out);
 void profile_json(const profile *pr, bool instructions, textbuf *out);
 void profile_csv(const profile *pr, textbuf *out);
 void profile_perfetto(const profile *pr, textbuf *out);
+void profile_html(const profile *pr, textbuf *out);  // one self-contained page
+// A JSON string; '<' is escaped, so that it may stand in a page.
+void json_quoted(textbuf *out, const char *s);
 // Two programs, line by line.
 void profile_against(const profile *a, const profile *b, textbuf *out);
 

@@ -7,7 +7,7 @@ static double ns(int64_t ps)
     return (double)ps / 1000.0;
 }
 
-static void quoted(textbuf *out, const char *s)
+void json_quoted(textbuf *out, const char *s)
 {
     text_char(out, '"');
     for (; *s; s++) {
@@ -15,7 +15,7 @@ static void quoted(textbuf *out, const char *s)
         if (c == '"' || c == '\\') {
             text_char(out, '\\');
             text_char(out, (char)c);
-        } else if (c < 0x20) {
+        } else if (c < 0x20 || c == '<') {
             text_printf(out, "\\u%04x", c);
         } else {
             text_char(out, (char)c);
@@ -56,8 +56,8 @@ static const char *key_of(unsigned track)
 static void summary(const profile *pr, textbuf *out)
 {
     bool first = true;
-#define X(name, unit)                                              \
-    member(out, #name, #unit, pr->sum.name##_##unit, first);       \
+#define X(name, unit)                                                                              \
+    member(out, #name, #unit, pr->sum.name##_##unit, first);                                       \
     first = false;
     PROFILE_SUMMARY(X)
 #undef X
@@ -100,7 +100,7 @@ static void place_members(const ir *p, uint32_t instr, textbuf *out)
     const char *path =
         instr == UINT32_MAX ? "" : place_path(p, p->instrs.at[instr].place, &line, &col);
     text_cstr(out, "\"path\": ");
-    quoted(out, path);
+    json_quoted(out, path);
     text_printf(out, ", \"line\": %" PRIu32, line);
 }
 
@@ -110,7 +110,7 @@ static void findings(const profile *pr, textbuf *out)
         const finding *f = &pr->findings.at[i];
         text_printf(out, "%s\n    {\"kind\": \"%s\", \"text\": ", i ? "," : "",
                     finding_name(f->kind));
-        quoted(out, f->text);
+        json_quoted(out, f->text);
         text_cstr(out, ", ");
         place_members(pr->p, f->instr, out);
         text_cstr(out, ", \"cost_ns\": ");
@@ -123,7 +123,8 @@ static void view_text(const ir *p, uint32_t view, textbuf *out)
 {
     const ir_view *v = &p->views.at[view];
     const ir_dim *d = ir_dims(p, v);
-    text_printf(out, "%s %s[", ir_text(p, p->tensors.at[v->tensor].name), dtype_name((dtype)v->dtype));
+    text_printf(out, "%s %s[", ir_text(p, p->tensors.at[v->tensor].name),
+                dtype_name((dtype)v->dtype));
     for (uint32_t k = 0; k < ir_ndim(p, v); k++) {
         text_printf(out, "%s%" PRIu32, k ? "," : "", d[k].count);
     }
@@ -138,7 +139,8 @@ static void operands(const ir *p, uint32_t instr, textbuf *scratch, textbuf *out
     for (uint32_t k = 0; k < in->nargs; k++) {
         ir_arg a = p->args.at[in->args + k];
         if (a.kind == IRA_VIEW || a.kind == IRA_OP) {
-            text_printf(scratch, "%s%s=", scratch->len ? " " : "", isa_table[in->op].params[k].name);
+            text_printf(scratch, "%s%s=", scratch->len ? " " : "",
+                        isa_table[in->op].params[k].name);
             if (a.kind == IRA_OP) {
                 text_cstr(scratch, op_table[a.v].name);
             } else {
@@ -146,7 +148,7 @@ static void operands(const ir *p, uint32_t instr, textbuf *scratch, textbuf *out
             }
         }
     }
-    quoted(out, scratch->len ? scratch->at : "");
+    json_quoted(out, scratch->len ? scratch->at : "");
 }
 
 static void instructions(const profile *pr, textbuf *out)
@@ -158,8 +160,9 @@ static void instructions(const profile *pr, textbuf *out)
         const clock_event *e = &pr->clock.events.at[i];
         text_printf(out, "%s\n    {\"start_ns\": %.3f, \"end_ns\": %.3f, \"issue_ns\": %.3f, ",
                     i ? "," : "", ns(e->start_ps), ns(e->end_ps), ns(e->issued_ps - e->start_ps));
-        text_printf(out, "\"engine\": \"%s\", \"opcode\": \"%s\", \"operands\": ",
-                    track_name(e->track), isa_table[p->instrs.at[e->instr].op].name);
+        text_printf(out,
+                    "\"engine\": \"%s\", \"opcode\": \"%s\", \"operands\": ", track_name(e->track),
+                    isa_table[p->instrs.at[e->instr].op].name);
         operands(p, e->instr, &scratch, out);
         text_cstr(out, ", ");
         place_members(p, e->instr, out);
@@ -176,7 +179,7 @@ static void instructions(const profile *pr, textbuf *out)
 void profile_json(const profile *pr, bool with_instructions, textbuf *out)
 {
     text_cstr(out, "{\n  \"kernel\": ");
-    quoted(out, ir_text(pr->p, pr->p->kernel));
+    json_quoted(out, ir_text(pr->p, pr->p->kernel));
     text_printf(out, ",\n  \"target\": \"%s\",\n  \"is_simulation\": true,\n  \"summary\": {",
                 pr->p->target->name);
     summary(pr, out);
@@ -188,9 +191,10 @@ void profile_json(const profile *pr, bool with_instructions, textbuf *out)
     for (uint32_t i = 0; i < pr->lines.n; i++) {
         const profile_line *l = &pr->lines.at[i];
         text_printf(out, "%s\n    {\"path\": ", i ? "," : "");
-        quoted(out, l->path);
-        text_printf(out, ", \"line\": %" PRIu32 ", \"count\": %" PRIu64 ", \"busy_ns\": %.3f, "
-                         "\"wait_ns\": %.3f}",
+        json_quoted(out, l->path);
+        text_printf(out,
+                    ", \"line\": %" PRIu32 ", \"count\": %" PRIu64 ", \"busy_ns\": %.3f, "
+                    "\"wait_ns\": %.3f}",
                     l->line, l->count, l->busy_ns, l->wait_ns);
     }
     text_cstr(out, "\n  ]");
@@ -244,7 +248,7 @@ void profile_perfetto(const profile *pr, textbuf *out)
     const ir *p = pr->p;
     text_cstr(out, "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [");
     text_cstr(out, "\n{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":");
-    quoted(out, ir_text(p, p->kernel));
+    json_quoted(out, ir_text(p, p->kernel));
     text_cstr(out, "}}");
     for (unsigned t = 0; t < TRACK_COUNT; t++) {
         text_printf(out,
@@ -263,11 +267,12 @@ void profile_perfetto(const profile *pr, textbuf *out)
         int64_t end = e->track < TRACK_DMA0 ? e->issued_ps : e->end_ps;
         uint32_t line, col;
         const char *path = place_path(p, p->instrs.at[e->instr].place, &line, &col);
-        text_printf(out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.6f,\"dur\":%.6f,"
-                         "\"name\":\"%s\",\"args\":{\"at\":",
+        text_printf(out,
+                    ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":%.6f,\"dur\":%.6f,"
+                    "\"name\":\"%s\",\"args\":{\"at\":",
                     e->track + 1u, ns(e->start_ps) / 1e3, ns(end - e->start_ps) / 1e3,
                     isa_table[p->instrs.at[e->instr].op].name);
-        quoted(out, path);
+        json_quoted(out, path);
         text_printf(out, ",\"line\":%" PRIu32 ",\"wait_ns\":%.3f,\"instr\":%" PRIu32 "}}", line,
                     ns(e->wait_ps), e->instr);
         if (e->from) {

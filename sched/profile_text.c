@@ -41,7 +41,8 @@ static void row(textbuf *out, const char *name, const char *unit, double v)
 
 static void engines(const profile *pr, textbuf *out)
 {
-    text_cstr(out, "\nengine                       active      of total   instructions       waits\n");
+    text_cstr(out,
+              "\nengine                       active      of total   instructions       waits\n");
     for (unsigned t = 0; t < TRACK_COUNT; t++) {
         const track_time *k = &pr->clock.track[t];
         if (!k->count && t >= TRACK_DMA0) {

@@ -51,9 +51,8 @@ void program_print(const program *pr, textbuf *out)
                     "dma @%" PRIu32 " ring=%s trigger=%s dge=%s engines=0x%04x descriptors=%" PRIu32
                     " bytes=%" PRIu64 "\n",
                     d->instr, stream_name((uint32_t)STREAM_RING0 + d->ring) + 4,
-                    engine_name((engine_id)d->trigger),
-                    isa_enum_member(ISA_ENUM_dge_mode, d->dge), d->engines, d->descriptors,
-                    d->bytes);
+                    engine_name((engine_id)d->trigger), isa_enum_member(ISA_ENUM_dge_mode, d->dge),
+                    d->engines, d->descriptors, d->bytes);
     }
     for (uint32_t s = 0; s < STREAM_COUNT; s++) {
         uint32_t lo = pr->stream_first[s], hi = pr->stream_first[s + 1], depth = 0;

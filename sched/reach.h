@@ -20,12 +20,21 @@ typedef struct lattice {
 // What can share memory: SBUF, PSUM, each group of overlapping tensors of the HBM segment, each
 // parameter; and states that are not memory, of one byte each.
 typedef struct objects {
-    uint32_t *of;        // of each tensor
-    uint64_t *base;      // of each tensor: its first byte in the object
-    uint64_t *bytes;     // of each object: its size (of a partition, on chip)
+    uint32_t *of;     // of each tensor
+    uint64_t *base;   // of each tensor: its first byte in the object
+    uint64_t *bytes;  // of each object: its size (of a partition, on chip)
     uint32_t n;
 } objects;
-enum { OBJ_SBUF, OBJ_PSUM, OBJ_PRINT, OBJ_RANDOM, OBJ_ACC_VECTOR, OBJ_ACC_SCALAR, OBJ_REGISTERS, OBJ_FIRST_HBM };
+enum {
+    OBJ_SBUF,
+    OBJ_PSUM,
+    OBJ_PRINT,
+    OBJ_RANDOM,
+    OBJ_ACC_VECTOR,
+    OBJ_ACC_SCALAR,
+    OBJ_REGISTERS,
+    OBJ_FIRST_HBM
+};
 
 void objects_make(arena *mem, const ir *p, objects *o);
 

@@ -237,9 +237,9 @@ static uint32_t count_to(const rank_list *l, uint32_t rank)
 static void put(synchroniser *y, uint32_t instr, uint32_t stream, sync_kind kind,
                 uint32_t semaphore, uint32_t value)
 {
-    vec_push(y->mem, &y->ops,
-             ((placed_op){y->head[instr], value, (uint16_t)semaphore, (uint8_t)stream,
-                          (uint8_t)kind}));
+    vec_push(
+        y->mem, &y->ops,
+        ((placed_op){y->head[instr], value, (uint16_t)semaphore, (uint8_t)stream, (uint8_t)kind}));
     y->head[instr] = y->ops.n;
 }
 
@@ -370,8 +370,7 @@ static void sync_level(synchroniser *y, uint32_t loop, level_info *infos)
 static int by_kind(const void *a, const void *b)
 {
     const sync_op *x = a, *y = b;
-    return x->kind != y->kind ? (int)x->kind - (int)y->kind
-                              : (int)x->semaphore - (int)y->semaphore;
+    return x->kind != y->kind ? (int)x->kind - (int)y->kind : (int)x->semaphore - (int)y->semaphore;
 }
 
 static void fill_slots(synchroniser *y)
@@ -403,8 +402,7 @@ static void fill_slots(synchroniser *y)
             for (uint32_t k = y->head[i]; k; k = y->ops.at[k - 1].next) {
                 const placed_op *o = &y->ops.at[k - 1];
                 if (o->stream == s) {
-                    vec_push(y->mem, &pr->syncs,
-                             ((sync_op){o->kind, 0, o->semaphore, o->value}));
+                    vec_push(y->mem, &pr->syncs, ((sync_op){o->kind, 0, o->semaphore, o->value}));
                 }
             }
             slot.nsync = pr->syncs.n - slot.sync;

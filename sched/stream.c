@@ -14,9 +14,9 @@ typedef struct planner {
 
 const char *stream_name(uint32_t stream)
 {
-    static const char *const rings[DMA_RINGS] = {"DMA.load",     "DMA.store",  "DMA.chip",
-                                                 "DMA.hbm",      "DMA.software", "DMA.scalar",
-                                                 "DMA.other",    "DMA.group"};
+    static const char *const rings[DMA_RINGS] = {"DMA.load",  "DMA.store",    "DMA.chip",
+                                                 "DMA.hbm",   "DMA.software", "DMA.scalar",
+                                                 "DMA.other", "DMA.group"};
     return stream < STREAM_RING0 ? engine_name((engine_id)stream) : rings[stream - STREAM_RING0];
 }
 
@@ -150,8 +150,8 @@ static void chain_writers(planner *pl)
     pl->writer = NEW_N(pl->mem, uint32_t, p->registers);
     pl->next = NEW_N(pl->mem, uint32_t, p->instrs.n);
     for (uint32_t i = 0; i < p->instrs.n; i++) {
-        uint32_t reg = is_copied(&p->instrs.at[i]) ? register_written(p, &p->instrs.at[i])
-                                                   : UINT32_MAX;
+        uint32_t reg =
+            is_copied(&p->instrs.at[i]) ? register_written(p, &p->instrs.at[i]) : UINT32_MAX;
         if (reg != UINT32_MAX) {
             pl->next[i] = pl->writer[reg];
             pl->writer[reg] = i + 1;

@@ -18,8 +18,8 @@ typedef struct loop_node {
 
 typedef struct stream_plan {
     VEC(loop_node) loops;
-    uint32_t *loop_of;   // of each instruction; a loop's own instructions belong to its parent
-    stream_mask *mask;   // of each instruction; never 0
+    uint32_t *loop_of;  // of each instruction; a loop's own instructions belong to its parent
+    stream_mask *mask;  // of each instruction; never 0
 } stream_plan;
 
 // Requires: a verified program. Fills: pr->dmas. Time: linear.

@@ -242,8 +242,8 @@ static void add_state(memory_map *m, uint32_t memory, footprint_list *out)
 {
     m->written[memory] = 1;
     vec_push(m->mem, out,
-             ((footprint){.memory = memory, .write = true, .rows = {.width = 1},
-                          .bytes = {.width = 1}}));
+             ((footprint){
+                 .memory = memory, .write = true, .rows = {.width = 1}, .bytes = {.width = 1}}));
 }
 
 static bool writes_param(const isa_param *par)
@@ -274,11 +274,11 @@ void memory_footprints(memory_map *m, uint32_t i, footprint_list *out)
             const ir_tensor *ten = &p->tensors.at[t];
             if (ten->buffer == BUF_SHARED) {
                 bool own = ten->role == ROLE_ARG || ten->addr_bytes == ADDR_AUTO;
-                footprint f = {.memory = own ? m->param_memory[t] : (uint32_t)MEM_HBM,
-                               .write = true,
-                               .rows = {.width = 1},
-                               .bytes = {.first = own ? 0 : ten->addr_bytes,
-                                         .width = ten->size_bytes}};
+                footprint f = {
+                    .memory = own ? m->param_memory[t] : (uint32_t)MEM_HBM,
+                    .write = true,
+                    .rows = {.width = 1},
+                    .bytes = {.first = own ? 0 : ten->addr_bytes, .width = ten->size_bytes}};
                 m->written[f.memory] = 1;
                 vec_push(m->mem, out, f);
             }
@@ -327,7 +327,7 @@ struct visit_index {
     arena *mem;
     uint32_t memories, epoch, seen;
     VEC(block) blocks;
-    uint32_t nblocks;  // of this epoch
+    uint32_t nblocks;     // of this epoch
     uint32_t *slot, cap;  // block + 1
     uint32_t *slot_epoch;
     uint32_t *first, *count;  // of each memory and level
@@ -370,7 +370,8 @@ static uint32_t level_of(uint64_t bytes)
 
 static uint32_t spread(uint32_t memory, uint32_t level, uint64_t number)
 {
-    uint64_t h = (number * 0x9e3779b97f4a7c15u) ^ ((uint64_t)memory << 40) ^ ((uint64_t)level << 20);
+    uint64_t h =
+        (number * 0x9e3779b97f4a7c15u) ^ ((uint64_t)memory << 40) ^ ((uint64_t)level << 20);
     h ^= h >> 29;
     h *= 0xbf58476d1ce4e5b9u;
     return (uint32_t)(h >> 32);

@@ -42,7 +42,8 @@ typedef struct visit_index visit_index;
 visit_index *visit_index_new(arena *mem, memory_map *m);
 void visit_index_clear(visit_index *x);
 void visit_index_add(visit_index *x, const visit *v);
-// Calls fn for every living visit whose bytes lie between those of `at`, once each; fn may set dead.
+// Calls fn for every living visit whose bytes lie between those of `at`, once each; fn may set
+// dead.
 void visit_index_find(visit_index *x, const footprint *at, void (*fn)(void *ctx, visit *v),
                       void *ctx);
 

@@ -10,14 +10,14 @@
 // allow; inner loops are single items that all their streams enter together. One such run exists
 // exactly when there is no deadlock, since a wait that holds stays true until its own stream moves.
 //
-// While it runs, each stream keeps a clock: the last item of each other stream that is certain to be
-// complete. A wait for a value means: a certain signal of the producer, counted in its order. So
+// While it runs, each stream keeps a clock: the last item of each other stream that is certain to
+// be complete. A wait for a value means: a certain signal of the producer, counted in its order. So
 // what the clocks say holds in every interleaving, and each pair of accesses that meet has to be
 // ordered by them as the program orders them.
 //
 // A loop's body is run twice. Each iteration leaves the semaphores as it found them, so iteration
-// i + 1 stands to iteration i as the second does to the first: an access of iteration i comes before
-// each that meets it in iteration i + 1, and so before those of all later ones.
+// i + 1 stands to iteration i as the second does to the first: an access of iteration i comes
+// before each that meets it in iteration i + 1, and so before those of all later ones.
 
 typedef struct sent {
     uint32_t value;  // the producer's total with this signal
@@ -32,10 +32,10 @@ typedef struct counter {
     uint64_t taken;  // by the consumer since
 } counter;
 
-typedef struct frame {  // a level yet to be run
-    uint32_t loop;      // its first instruction + 1; 0: the program
+typedef struct frame {                            // a level yet to be run
+    uint32_t loop;                                // its first instruction + 1; 0: the program
     uint32_t lo[STREAM_COUNT], hi[STREAM_COUNT];  // slots of its body
-    uint64_t *base;     // of each semaphore
+    uint64_t *base;                               // of each semaphore
 } frame;
 
 typedef struct proof {
@@ -47,22 +47,22 @@ typedef struct proof {
     visit_index *index;
     footprint_list prints;
     // Structure.
-    uint32_t *home;    // of each instruction: first instruction of the innermost loop + 1, or 0
-    uint32_t *end_of;  // of each loop_for, loop_while: its loop_end
-    uint32_t *partner; // of each slot that opens a loop: the slot that ends it
-    uint32_t *entries; // of each instruction: streams that have it, as bits
+    uint32_t *home;     // of each instruction: first instruction of the innermost loop + 1, or 0
+    uint32_t *end_of;   // of each loop_for, loop_while: its loop_end
+    uint32_t *partner;  // of each slot that opens a loop: the slot that ends it
+    uint32_t *entries;  // of each instruction: streams that have it, as bits
     uint32_t *slot_in[STREAM_COUNT];  // lazily: slot of each instruction, for stated dependences
     // The level at hand.
     counter *counters;
     VEC(frame) frames;
     frame f;
-    uint32_t at[STREAM_COUNT];    // next slot
+    uint32_t at[STREAM_COUNT];  // next slot
     uint32_t tick[STREAM_COUNT];
     uint32_t clock[STREAM_COUNT][STREAM_COUNT];
     VEC(uint32_t) clocks;
-    uint64_t *when;      // of each slot: level number << 32 | tick
+    uint64_t *when;  // of each slot: level number << 32 | tick
     uint32_t level;
-    int sweep;           // 0, 1
+    int sweep;  // 0, 1
     // The access at hand.
     uint32_t instr, stream, child;
     const footprint *print;
@@ -132,7 +132,8 @@ static bool check_sync(proof *f, uint32_t stream, uint32_t slot)
         const sync_op *o = &f->pr->syncs.at[q->sync + k];
         if (o->kind >= SYNC_KIND_COUNT || o->semaphore >= f->pr->semaphores.n ||
             (k && o->kind < o[-1].kind)) {
-            return fail(f, "slot %" PRIu32 ": semaphore operation %" PRIu32 " is malformed", slot, k);
+            return fail(f, "slot %" PRIu32 ": semaphore operation %" PRIu32 " is malformed", slot,
+                        k);
         }
         const semaphore_info *s = &f->pr->semaphores.at[o->semaphore];
         if (stream != (o->kind == SYNC_SIGNAL ? s->producer : s->consumer)) {
@@ -143,8 +144,8 @@ static bool check_sync(proof *f, uint32_t stream, uint32_t slot)
         if ((entry && !opens(in)) || (end && in->op != ISA_loop_end) ||
             (o->kind == SYNC_WAIT && in->op == ISA_loop_end) ||
             (o->kind == SYNC_SIGNAL && opens(in)) || o->value == 0) {
-            return fail(f, "slot %" PRIu32 ": semaphore operation %" PRIu32 " is out of place", slot,
-                        k);
+            return fail(f, "slot %" PRIu32 ": semaphore operation %" PRIu32 " is out of place",
+                        slot, k);
         }
     }
     return true;
@@ -457,7 +458,8 @@ static bool check_stated(proof *f, uint32_t stream, uint32_t i, uint32_t child)
             if (f->entries[from] >> s & 1) {
                 uint64_t when = f->when[slot_of(f, s, from)];
                 if (when >> 32 != f->level || !over(f, s, (uint32_t)when)) {
-                    return fail(f, "@%" PRIu32 " may begin before @%" PRIu32 " is complete", i, from);
+                    return fail(f, "@%" PRIu32 " may begin before @%" PRIu32 " is complete", i,
+                                from);
                 }
             }
         }

@@ -17,4 +17,8 @@ typedef struct stdlib_module {
 const stdlib_module *stdlib_find(const char *dotted);
 const stdlib_module *stdlib_at(size_t i);  // all, in name order; NULL past the end
 
+// The op library: kernels of stdlib/ops/, by file name ("softmax").
+const stdlib_module *stdlib_op_find(const char *name);
+const stdlib_module *stdlib_op_at(size_t i);
+
 #endif

@@ -4,7 +4,7 @@ set -eu
 cd "$1"
 bad=0
 for slug in $(sed -n 's/^DIAG0\{0,1\} *(\([a-z0-9_]*\),.*/\1/p' lang/diag*.def); do
-    grep -rqF "[$slug]" tests/golden tests/cli || grep -rqw "$slug\|D_$slug" tests/unit ||
+    grep -rqF "[$slug]" tests/golden || grep -rqw "$slug" tests/cli || grep -rqw "$slug\|D_$slug" tests/unit ||
         { echo "lang/diag.def: no test reaches '$slug'"; bad=1; }
 done
 exit $bad

@@ -1,7 +1,7 @@
-// nki_embed OUT.c ROOT MODULE.nki...
-// Writes a C file that implements stdlib/stdlib.h: each module's text as an array, and a table
-// sorted by dotted name. ROOT/nki/language.nki is nki.language; a folder's __init__.nki is the
-// folder.
+// nki_embed OUT.c PREFIX SHOWN ROOT MODULE.nki...
+// Writes a C file that implements a part of stdlib/stdlib.h, PREFIX_find and PREFIX_at: each
+// module's text as an array, and a table sorted by dotted name. ROOT/nki/language.nki is
+// nki.language; a folder's __init__.nki is the folder. Paths begin with SHOWN.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,11 +53,11 @@ static int embed(FILE *out, const char *root, const module *m, int number)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        fprintf(stderr, "usage: nki_embed OUT.c ROOT MODULE.nki...\n");
+    if (argc < 5) {
+        fprintf(stderr, "usage: nki_embed OUT.c PREFIX SHOWN ROOT MODULE.nki...\n");
         return 2;
     }
-    int n = argc - 3, bad = 0;
+    int n = argc - 5, bad = 0;
     module *m = calloc((size_t)n + 1, sizeof *m);
     FILE *out = fopen(argv[1], "w");
     if (!m || !out) {
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (int i = 0; i < n; i++) {
-        const char *rel = argv[i + 3];
+        const char *rel = argv[i + 5];
         if (strlen(rel) < 5 || strlen(rel) >= sizeof m->name) {
             fprintf(stderr, "nki_embed: bad module path '%s'\n", rel);
             fclose(out);
@@ -78,19 +78,19 @@ int main(int argc, char **argv)
     qsort(m, (size_t)n, sizeof *m, by_name);
     fprintf(out, "#include \"stdlib/stdlib.h\"\n\n#include <string.h>\n\n");
     for (int i = 0; i < n; i++) {
-        bad |= embed(out, argv[2], &m[i], i);
+        bad |= embed(out, argv[4], &m[i], i);
     }
     fprintf(out, "static const stdlib_module table[] = {\n");
     for (int i = 0; i < n; i++) {
-        fprintf(out, "{\"%s\", \"<stdlib>/%s\", text_%d, sizeof text_%d - 1, %d},\n", m[i].name,
+        fprintf(out, "{\"%s\", \"%s/%s\", text_%d, sizeof text_%d - 1, %d},\n", m[i].name, argv[3],
                 m[i].rel, i, i, m[i].is_package);
     }
     fprintf(
         out,
         "{0, 0, 0, 0, 0}};\n\n"
-        "const stdlib_module *stdlib_at(size_t i)\n{\n"
+        "const stdlib_module *%s_at(size_t i)\n{\n"
         "    return i < %d ? &table[i] : 0;\n}\n\n"
-        "const stdlib_module *stdlib_find(const char *dotted)\n{\n"
+        "const stdlib_module *%s_find(const char *dotted)\n{\n"
         "    size_t lo = 0, hi = %d;\n"
         "    while (lo < hi) {\n"
         "        size_t mid = (lo + hi) / 2;\n"
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
         "        if (c == 0) {\n            return &table[mid];\n        }\n"
         "        if (c < 0) {\n            hi = mid;\n        } else {\n            lo = mid + 1;\n"
         "        }\n    }\n    return 0;\n}\n",
-        n, n);
+        argv[2], n, argv[2], n);
     free(m);
     if (fclose(out) || bad) {
         remove(argv[1]);

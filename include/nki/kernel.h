@@ -2,13 +2,15 @@
 #define NKI_KERNEL_H
 
 #include <nki/diag.h>
+#include <nki/stream.h>
 #include <nki/tensor.h>
 
 // A kernel specialised on the shapes and types of its tensors and the values of its other
 // arguments, ready to run.
 typedef struct nki_kernel nki_kernel;
 
-// Where the source is: a file (path), or len bytes of text under the name `path` (NULL: "<string>").
+// Where the source is: a file (path), or len bytes of text under the name `path` (NULL:
+// "<string>").
 typedef struct nki_source {
     const char *path;
     const char *text;  // NULL: read from path
@@ -22,16 +24,47 @@ typedef struct nki_tensor_info {
     size_t shape[NKI_MAX_DIMS];
 } nki_tensor_info;
 
-// An argument: exactly one of a tensor, a tensor's type and shape (compiles only), and a Python
-// expression that is evaluated in the kernel's module ("2", "nl.bfloat16", "Config(a=1)"). At a
-// compile a tensor's type and shape matter, not its contents.
-// Arguments without name bind in order and stand before those with one.
+typedef enum nki_value_kind {
+    NKI_VALUE_NONE,
+    NKI_VALUE_BOOL,
+    NKI_VALUE_INT,
+    NKI_VALUE_FLOAT,
+    NKI_VALUE_TEXT,
+    NKI_VALUE_TUPLE,
+} nki_value_kind;
+
+// A compile-time value.
+typedef struct nki_value {
+    nki_value_kind kind;
+    int64_t i;  // INT; BOOL: 0 or not
+    double f;
+    const char *text;               // zero-terminated UTF-8
+    const struct nki_value *items;  // TUPLE
+    size_t count;
+} nki_value;
+
+// An argument: exactly one of a tensor, a tensor's type and shape (compiles only), a value, and a
+// Python expression that is evaluated in the kernel's module ("2", "nl.bfloat16", "Config(a=1)").
+// At a compile a tensor's type and shape matter, not its contents. Arguments without name bind in
+// order and stand before those with one.
 typedef struct nki_arg {
     const char *name;
     nki_tensor *tensor;
     const char *expr;
     const nki_tensor_info *spec;  // its name is not read
+    const nki_value *value;
 } nki_arg;
+
+// clang-format off
+// Arguments in place: nki_kernel_call(k, NKI_ARGS(NKI_T(x), NKI_I(4)), ...) passes array and count.
+#define NKI_T(t) {.tensor = (t)}
+#define NKI_I(v) {.value = &(const nki_value){.kind = NKI_VALUE_INT, .i = (v)}}
+#define NKI_F(v) {.value = &(const nki_value){.kind = NKI_VALUE_FLOAT, .f = (v)}}
+#define NKI_S(v) {.value = &(const nki_value){.kind = NKI_VALUE_TEXT, .text = (v)}}
+#define NKI_E(v) {.expr = (v)}
+#define NKI_ARGS(...)                                                                              \
+    (const nki_arg[]){__VA_ARGS__}, sizeof((const nki_arg[]){__VA_ARGS__}) / sizeof(nki_arg)
+// clang-format on
 
 // Wall-clock milliseconds of each stage.
 typedef struct nki_times {
@@ -43,8 +76,8 @@ typedef struct nki_times {
 } nki_times;
 
 typedef struct nki_compile_opts {
-    size_t size;     // sizeof(nki_compile_opts), set by the initialiser
-    uint32_t grid;   // kernel[grid]: 0 (launched without), 1 or 2
+    size_t size;    // sizeof(nki_compile_opts), set by the initialiser
+    uint32_t grid;  // kernel[grid]: 0 (launched without), 1 or 2
     // Called after each stage with its text form: "ast", "ir", "placed", "sched". NULL: none.
     // stop_after: the stage after which the compile ends with NKI_OK and no kernel; NULL: none.
     void (*dump)(void *dump_ctx, const char *stage, const char *text, size_t len);
@@ -53,7 +86,10 @@ typedef struct nki_compile_opts {
     const char *stop_after;
     nki_times *times;  // filled when not NULL
 } nki_compile_opts;
-#define NKI_COMPILE_OPTS_INIT {sizeof(nki_compile_opts), 0, NULL, NULL, NULL, NULL, NULL}
+#define NKI_COMPILE_OPTS_INIT                                                                      \
+    {                                                                                              \
+        sizeof(nki_compile_opts), 0, NULL, NULL, NULL, NULL, NULL                                  \
+    }
 
 // Compiles and loads. entry: the kernel's name, "Class.method", or NULL when the source holds one.
 // ds may be NULL; errors and warnings are appended.
@@ -66,9 +102,13 @@ NKI_API nki_status nki_kernel_compile(nki_context *ctx, const nki_source *src, c
                                       const nki_compile_opts *opts, nki_diags *ds,
                                       nki_kernel **out);
 
-// From container bytes, which are copied and verified. Errors: NKI_ERR_FORMAT, NKI_ERR_NOMEM.
+// From container bytes, which are copied and verified.
+//
+// Errors: NKI_ERR_FORMAT, NKI_ERR_ARG (another target than the context's), NKI_ERR_NOMEM.
 NKI_API nki_status nki_kernel_load(nki_context *ctx, const void *neff, size_t len,
                                    nki_kernel **out);
+// From a file. Errors: also NKI_ERR_IO.
+NKI_API nki_status nki_kernel_load_file(nki_context *ctx, const char *path, nki_kernel **out);
 NKI_API nki_kernel *nki_kernel_retain(nki_kernel *k);
 NKI_API void nki_kernel_release(nki_kernel *k);
 
@@ -82,15 +122,30 @@ NKI_API size_t nki_kernel_output_count(const nki_kernel *k);
 NKI_API nki_status nki_kernel_param(const nki_kernel *k, size_t i, nki_tensor_info *out);
 NKI_API nki_status nki_kernel_output(const nki_kernel *k, size_t i, nki_tensor_info *out);
 
-// Runs the kernel and waits for its end. args are those of the compile (expressions are ignored);
-// for a kernel that was loaded, one tensor a parameter. Tensors that the kernel writes in place are
-// changed. outputs: room for output_count handles, filled in return order.
+// Runs the kernel on device 0 and waits for its end; when the device is idle, on the calling
+// thread. args are those of the compile (values and expressions are ignored); for a kernel that was
+// loaded, one tensor a parameter. Tensors that the kernel writes in place are changed. outputs:
+// room for output_count handles, filled in return order.
 //
-// Owns:   each outputs[i] is a reference for the caller; all NULL when the call fails.
-// Errors: NKI_ERR_ARG (a missing tensor, a shape or type other than compiled for),
-//         NKI_ERR_DIAG (a run-time error, in ds with its source place), NKI_ERR_NOMEM.
+// Owns:    each outputs[i] is a reference for the caller; all NULL when the call fails.
+// Threads: any number may call one kernel.
+// Errors:  NKI_ERR_ARG (a missing tensor, a shape or type other than compiled for),
+//          NKI_ERR_DIAG (a run-time error, in ds with its source place), NKI_ERR_NOMEM; those that
+//          a tensor's contents already had.
 NKI_API nki_status nki_kernel_call(nki_kernel *k, const nki_arg *args, size_t arg_count,
                                    nki_tensor **outputs, size_t output_count, nki_diags *ds,
                                    nki_times *times);
+
+// The same without waiting: the outputs can be passed on at once, to be read when s (NULL: that of
+// device 0) is synchronised. What the run needs is kept alive.
+//
+// Errors: NKI_ERR_ARG, NKI_ERR_NOMEM; failures of the run come at the synchronisation. A blocking
+//         stream or context: as nki_kernel_call.
+NKI_API nki_status nki_kernel_submit(nki_kernel *k, nki_stream *s, const nki_arg *args,
+                                     size_t arg_count, nki_tensor **outputs, size_t output_count);
+// Into tensors that exist, of the outputs' types and shapes.
+NKI_API nki_status nki_kernel_submit_into(nki_kernel *k, nki_stream *s, const nki_arg *args,
+                                          size_t arg_count, nki_tensor *const *outputs,
+                                          size_t output_count);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include <nki/kernel.h>
 
-// How long a kernel takes on the core it was compiled for, and why: a simulation of engines, DMA and
-// semaphores that looks at no data. Unstable: may change in any version.
+// How long a kernel takes on the core it was compiled for, and why: a simulation of engines, DMA
+// and semaphores that looks at no data. Unstable: may change in any version.
 typedef struct nki_profile nki_profile;
 
 // How often a register loop runs: name is the line of its start, its register ("r3") or its name.
@@ -29,7 +29,10 @@ typedef struct nki_profile_opts {
     uint32_t events_max;      // instruction executions kept for the forms that show them; 0: none
     uint64_t executions_max;  // of all instructions; 0: 2^32
 } nki_profile_opts;
-#define NKI_PROFILE_OPTS_INIT {sizeof(nki_profile_opts), NULL, 0, NULL, 0, 0, 0, 0}
+#define NKI_PROFILE_OPTS_INIT                                                                      \
+    {                                                                                              \
+        sizeof(nki_profile_opts), NULL, 0, NULL, 0, 0, 0, 0                                        \
+    }
 
 // opts may be NULL.
 //
@@ -46,6 +49,7 @@ typedef enum nki_profile_form {
     NKI_PROFILE_JSON_INSTRUCTIONS,
     NKI_PROFILE_CSV,       // a row an instruction execution
     NKI_PROFILE_PERFETTO,  // trace events
+    NKI_PROFILE_HTML,      // a page with timelines beside the source
 } nki_profile_form;
 
 // Borrowed: lives as long as p.

@@ -39,7 +39,11 @@ NKI_API int nki_dtype_is_float(nki_dtype d);            // packed words are not
 // Long and short names ("bfloat16", "bf16"). Returns 0 when there is none.
 NKI_API int nki_dtype_find(const char *text, size_t len, nki_dtype *out);
 
-// Host memory that kernels read and write: row-major, its dtype's bits, 64-byte aligned.
+// Memory that kernels read and write: elements of one dtype at shape and strides. What
+// nki_tensor_create makes is row-major and 64-byte aligned; a view may be neither.
+//
+// Threads: the handle's own facts (shape, dtype...) may be read by any number of threads; contents
+// like any memory.
 typedef struct nki_tensor nki_tensor;
 
 // ndim 0 is a scalar. A dimension may be 0. The contents are zero.
@@ -48,22 +52,76 @@ typedef struct nki_tensor nki_tensor;
 // does not fit size_t).
 NKI_API nki_status nki_tensor_create(nki_context *ctx, nki_dtype d, size_t ndim,
                                      const size_t *shape, nki_tensor **out);
+// The caller's memory, without a copy, at any alignment. strides count elements, NULL: row-major.
+// release (NULL: none) is called once, when neither a handle nor submitted work needs the memory,
+// from any thread.
+//
+// Errors: NKI_ERR_ARG (a negative stride; data NULL while there are elements), NKI_ERR_NOMEM.
+NKI_API nki_status nki_tensor_wrap(nki_context *ctx, nki_dtype d, size_t ndim, const size_t *shape,
+                                   const ptrdiff_t *strides, void *data,
+                                   void (*release)(void *release_ctx, void *data),
+                                   void *release_ctx, nki_tensor **out);
+// A copy of row-major elements of type `from`, converted to d.
+NKI_API nki_status nki_tensor_from(nki_context *ctx, nki_dtype d, size_t ndim, const size_t *shape,
+                                   const void *src, nki_dtype from, nki_tensor **out);
 NKI_API nki_tensor *nki_tensor_retain(nki_tensor *t);
 NKI_API void nki_tensor_release(nki_tensor *t);
 
 NKI_API nki_dtype nki_tensor_dtype(const nki_tensor *t);
 NKI_API size_t nki_tensor_ndim(const nki_tensor *t);
-NKI_API const size_t *nki_tensor_shape(const nki_tensor *t);  // Borrowed: lives as long as t
-NKI_API size_t nki_tensor_count(const nki_tensor *t);         // elements
-NKI_API size_t nki_tensor_size_bytes(const nki_tensor *t);
-NKI_API void *nki_tensor_data(nki_tensor *t);                 // Borrowed: lives as long as t
+NKI_API const size_t *nki_tensor_shape(const nki_tensor *t);       // Borrowed: lives as long as t
+NKI_API const ptrdiff_t *nki_tensor_strides(const nki_tensor *t);  // elements. Borrowed, as shape
+NKI_API int nki_tensor_is_contiguous(const nki_tensor *t);         // row-major without gaps
+NKI_API size_t nki_tensor_count(const nki_tensor *t);              // elements
+NKI_API size_t nki_tensor_size_bytes(const nki_tensor *t);         // of the elements, packed
+// The first element. Does not wait for submitted work. Borrowed: lives as long as t.
+NKI_API void *nki_tensor_data(nki_tensor *t);
+
+// ---- views: other handles on the same memory, which they keep alive. A kernel gets a view that is
+// not contiguous through a packed copy, and what it writes there is copied back.
+
+// Elements start, start + step, ... before stop of one dimension. Errors: NKI_ERR_ARG (dim, start >
+// stop, stop over the dimension, step 0), NKI_ERR_NOMEM.
+NKI_API nki_status nki_tensor_slice(nki_tensor *t, size_t dim, size_t start, size_t stop,
+                                    size_t step, nki_tensor **out);
+// Errors: NKI_ERR_ARG (another number of elements, or t is not contiguous), NKI_ERR_NOMEM.
+NKI_API nki_status nki_tensor_reshape(nki_tensor *t, size_t ndim, const size_t *shape,
+                                      nki_tensor **out);
+// Dimension i of the view is dimension order[i] of t. Errors: NKI_ERR_ARG, NKI_ERR_NOMEM.
+NKI_API nki_status nki_tensor_permute(nki_tensor *t, const size_t *order, nki_tensor **out);
+// The same bytes as another dtype of equal size.
+NKI_API nki_status nki_tensor_bitcast(nki_tensor *t, nki_dtype d, nki_tensor **out);
+
+// ---- contents. These wait for submitted work that uses the tensor.
 
 // Copies `count` row-major elements of type `from` into t, converting as the machine does (round to
 // nearest even; integers saturate; NaN to an integer is 0).
 //
 // Errors: NKI_ERR_ARG when count is not the tensor's.
 NKI_API nki_status nki_tensor_copy_in(nki_tensor *t, const void *src, nki_dtype from, size_t count);
-// The other way: all of t, converted to `to`.
+// The other way: all of t, converted to `to`. Errors: also those of the work that was to write t.
 NKI_API nki_status nki_tensor_copy_out(const nki_tensor *t, void *dst, nki_dtype to, size_t count);
+
+// ---- DLPack 1.0 (dlpack.h declares the structures; here they are only named)
+
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+
+// Takes the tensor over without a copy: its deleter runs when the memory is no longer needed. CPU
+// memory only. On failure it stays the caller's.
+//
+// Errors: NKI_ERR_ARG (another device, a dtype that nki lacks, a negative stride), NKI_ERR_NOMEM.
+NKI_API nki_status nki_tensor_from_dlpack(nki_context *ctx, struct DLManagedTensor *m,
+                                          nki_tensor **out);
+NKI_API nki_status nki_tensor_from_dlpack_versioned(nki_context *ctx,
+                                                    struct DLManagedTensorVersioned *m,
+                                                    nki_tensor **out);
+// A view of t for others, without a copy; waits for submitted work that uses t. The taker calls its
+// deleter, from any thread. fp8 and fp4 need the versioned form.
+//
+// Errors: NKI_ERR_ARG (packed words, or fp8 in the old form), NKI_ERR_NOMEM.
+NKI_API nki_status nki_tensor_to_dlpack(nki_tensor *t, struct DLManagedTensor **out);
+NKI_API nki_status nki_tensor_to_dlpack_versioned(nki_tensor *t,
+                                                  struct DLManagedTensorVersioned **out);
 
 #endif

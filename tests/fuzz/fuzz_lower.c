@@ -1,6 +1,6 @@
-// Bytes as a kernel file through the parser and the specializer, which finds the built-in modules and
-// nothing else. Whatever the program does, it ends: by itself, at the step limit or out of memory.
-// An IR comes back exactly when no error was recorded, and it verifies.
+// Bytes as a kernel file through the parser and the specializer, which finds the built-in modules
+// and nothing else. Whatever the program does, it ends: by itself, at the step limit or out of
+// memory. An IR comes back exactly when no error was recorded, and it verifies.
 #include "lower/specialize.h"
 #include "parser/parse.h"
 #include "stdlib/stdlib.h"
@@ -109,8 +109,12 @@ static void specialize_text(const source *src, arena *mem)
     builtin_loader l = {.mem = mem, .names = &names};
     module_loader loader = {&l, load};
     size_t bytes = 0;
-    lower_opts o = {.target = target_find("trn2"), .loader = &loader, .step_limit = STEPS,
-                    .print = printed, .print_ctx = &bytes, .names = &names};
+    lower_opts o = {.target = target_find("trn2"),
+                    .loader = &loader,
+                    .step_limit = STEPS,
+                    .print = printed,
+                    .print_ctx = &bytes,
+                    .names = &names};
     lower_arg args[ARGS_MAX];
     uint32_t n = arguments(&tree, args);
     ir *p = specialize(mem, &o, &entry, NULL, args, n, &ds);

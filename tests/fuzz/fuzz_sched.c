@@ -1,10 +1,12 @@
 // Random programs through the scheduler, in both orders: the proof of order holds, brute force
-// finds no interleaving that breaks it, and the simulated device computes the same in any order
-// that the queues and semaphores permit.
+// finds no interleaving that breaks it, it survives the file, and the simulated device computes the
+// same in any order that the queues and semaphores permit.
 #include "device/device.h"
+#include "neff/neff.h"
 #include "sched/issue.h"
 #include "sched/linearise.h"
 #include "sched/place.h"
+#include "sched/program_print.h"
 #include "sched/verify_schedule.h"
 #include "tests/unit/random_program.h"
 #include "tests/unit/sched_oracle.h"
@@ -31,11 +33,9 @@ typedef struct results {
 
 static void run(const program *pr, results *r)
 {
-    static device_core *core;
-    if (!core) {
-        core = device_core_create(pr->ir->target);
-        require(core != NULL, "no core");
-    }
+    // A core of its own, so that memory that nothing has written reads the same in every run.
+    device_core *core = device_core_create(pr->ir->target);
+    require(core != NULL, "no core");
     for (int32_t k = 0; k < WORDS; k++) {
         r->param[0][k] = k * 7 % 1001;
         r->param[1][k] = k * 11 % 997;
@@ -46,6 +46,7 @@ static void run(const program *pr, results *r)
     void *params[RP_PARAMS] = {r->param[0], r->param[1]}, *outs[1] = {r->out};
     require(device_run(core, dp, params, outs, NULL, NULL) == NKI_OK, "does not run");
     device_program_release(dp);
+    device_core_release(core);
 }
 
 // The program with its instructions in another order.
@@ -61,6 +62,30 @@ static program reordered(arena *mem, const program *pr, const uint32_t *order)
     }
     q.ir = p;
     return q;
+}
+
+static const char *text_of(arena *mem, const program *pr)
+{
+    program q = *pr;
+    textbuf t;
+    q.pairs_exact = q.pairs_conservative = 0;  // not in the file
+    text_init(&t, mem);
+    program_print(&q, &t);
+    return t.at;
+}
+
+// The file carries the schedule.
+static void through_file(arena *mem, const program *pr)
+{
+    size_t len = 0;
+    unsigned char *bytes = neff_write(pr, &len);
+    require(bytes != NULL, "not written");
+    program *back = NULL;
+    const char *err = NULL;
+    require(neff_read(mem, bytes, len, &back, &err) == NKI_OK, err ? err : "not read");
+    require(strcmp(text_of(mem, pr), text_of(mem, back)) == 0, "the file has another schedule");
+    require(!schedule_verify(back, mem), "what was read is not ordered");
+    free(bytes);
 }
 
 static void pass_through(const uint8_t *data, size_t size, arena *mem)
@@ -82,6 +107,7 @@ static void pass_through(const uint8_t *data, size_t size, arena *mem)
         schedule_streams(mem, pr, &(sched_opts){.list = list});
         const char *why = schedule_verify(pr, mem);
         require(!why, why);
+        through_file(mem, pr);
         oracle *o = oracle_new(mem, pr);
         for (uint64_t k = 0; k < GAMES; k++) {
             why = oracle_play(o, mem, k * 31 + size);

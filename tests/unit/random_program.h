@@ -109,15 +109,20 @@ static inline uint32_t rp_view(random_program *g, uint32_t tensor, uint32_t rows
         } else {
             v.offset = choose(&g->c, room);
         }
-        int64_t step = part ? 1 : chip ? (room > 4 ? 1 : 0) : t->shape[0] >= rows + 4 ? RP_WIDTH : 0;
-        v.dyn = ir_dyn_add(p, (ir_dyn){.kind = DYN_REG, .partition = part, .src = reg, .step = step});
+        int64_t step = part                      ? 1
+                       : chip                    ? (room > 4 ? 1 : 0)
+                       : t->shape[0] >= rows + 4 ? RP_WIDTH
+                                                 : 0;
+        v.dyn =
+            ir_dyn_add(p, (ir_dyn){.kind = DYN_REG, .partition = part, .src = reg, .step = step});
     }
     return ir_view_add(p, v);
 }
 
 static inline uint32_t rp_pick(random_program *g, bool chip, bool psum, uint32_t rows)
 {
-    for (uint32_t t = choose(&g->c, RP_TENSORS), n = 0; n < RP_TENSORS; n++, t = (t + 1) % RP_TENSORS) {
+    for (uint32_t t = choose(&g->c, RP_TENSORS), n = 0; n < RP_TENSORS;
+         n++, t = (t + 1) % RP_TENSORS) {
         const ir_tensor *ten = &g->p->tensors.at[t];
         bool on = buffer_on_chip((buffer_kind)ten->buffer);
         if (on == chip && (psum || ten->buffer != BUF_PSUM) && ten->shape[0] >= rows) {

@@ -36,7 +36,7 @@ typedef struct oracle {
     struct or_cell {
         uint32_t write;  // instance + 1
         VEC(uint32_t) reads;
-    } *cells;
+    } * cells;
     uint32_t *base;  // of each tensor without an address: first cell
 } oracle;
 
@@ -64,8 +64,13 @@ static inline void or_touch(oracle *o, uint32_t cell, uint32_t run, bool write)
     c->write = run + 1;
 }
 
-enum { OR_SBUF = 0, OR_PSUM = 128 * 2048, OR_HBM = OR_PSUM + 128 * 1024, OR_PARAM = OR_HBM + (1 << 16),
-       OR_CELLS = OR_PARAM + (1 << 16) };
+enum {
+    OR_SBUF = 0,
+    OR_PSUM = 128 * 2048,
+    OR_HBM = OR_PSUM + 128 * 1024,
+    OR_PARAM = OR_HBM + (1 << 16),
+    OR_CELLS = OR_PARAM + (1 << 16)
+};
 
 static inline void or_view(oracle *o, uint32_t view, uint32_t run, bool write)
 {
@@ -89,8 +94,8 @@ static inline void or_view(oracle *o, uint32_t view, uint32_t run, bool write)
         uint32_t cell;
         if (chip) {
             uint32_t width = t->buffer == BUF_SBUF ? 2048 : 1024;
-            cell = (t->buffer == BUF_SBUF ? OR_SBUF : OR_PSUM) +
-                   (uint32_t)row * width + (uint32_t)(t->addr_bytes / 4) + (uint32_t)word;
+            cell = (t->buffer == BUF_SBUF ? OR_SBUF : OR_PSUM) + (uint32_t)row * width +
+                   (uint32_t)(t->addr_bytes / 4) + (uint32_t)word;
         } else if (t->role == ROLE_ARG) {
             cell = OR_PARAM + t->param * 8192 + (uint32_t)word;
         } else {
@@ -172,8 +177,10 @@ typedef struct or_stream {
     uint32_t at, loops;
     uint32_t open[OR_DEPTH];
     int32_t counter[OR_DEPTH];
-    bool draining;                 // at a loop_end, past its last iteration
-    struct { uint32_t slot, run; } flight[64];  // issued, not complete
+    bool draining;  // at a loop_end, past its last iteration
+    struct {
+        uint32_t slot, run;
+    } flight[64];  // issued, not complete
     uint32_t nflight;
 } or_stream;
 
@@ -316,7 +323,8 @@ static inline const char *oracle_play(const oracle *o, arena *mem, uint64_t seed
         if ((slow >> s & 1) && idle == 0 && or_draw(g, 8)) {
             continue;
         }
-        bool moved = or_draw(g, 3) ? or_issue(g, s) || or_finish(g, s) : or_finish(g, s) || or_issue(g, s);
+        bool moved =
+            or_draw(g, 3) ? or_issue(g, s) || or_finish(g, s) : or_finish(g, s) || or_issue(g, s);
         idle = moved ? 0 : idle + 1;
     }
     for (uint32_t r = 0; r < o->runs.n && !g->wrong; r++) {

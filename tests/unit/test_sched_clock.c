@@ -47,8 +47,8 @@ static const char head[] = "%0 \"x\" float32[128, 512] shared_hbm param=0 \"x\"\
 static ir *parse(arena *a, const char *chip, const char *body)
 {
     const char *err = NULL;
-    char *text = arena_printf(a, "kernel \"k\" target=%s grid=1 core=0 registers=8\n%s%s", chip,
-                              head, body);
+    char *text =
+        arena_printf(a, "kernel \"k\" target=%s grid=1 core=0 registers=8\n%s%s", chip, head, body);
     ir *p = ir_parse(a, text, strlen(text), &err);
     const char *why = p ? ir_verify(p, a) : err;
     assert_string_equal(why ? why : "sound", "sound");
@@ -165,11 +165,13 @@ static void clock__reuse_of_a_bank_waits(void **state)
 
 static void clock__a_loop_takes_what_it_takes_unrolled(void **state)
 {
-    char *flat = repeated(*state, SET, COPY EXP "Vector.tensor_tensor dst=%3 data1=%4 data2=%5 op=add\n", 200);
+    char *flat = repeated(*state, SET,
+                          COPY EXP "Vector.tensor_tensor dst=%3 data1=%4 data2=%5 op=add\n", 200);
     clock_result a = timed(*state, flat);
-    clock_result b = timed(*state, SET "Sync.loop_for counter=r0 lower=0 upper=200 step=1\n" COPY EXP
-                                       "Vector.tensor_tensor dst=%3 data1=%4 data2=%5 op=add\n"
-                                       "Sync.loop_end\n");
+    clock_result b =
+        timed(*state, SET "Sync.loop_for counter=r0 lower=0 upper=200 step=1\n" COPY EXP
+                          "Vector.tensor_tensor dst=%3 data1=%4 data2=%5 op=add\n"
+                          "Sync.loop_end\n");
     assert_int_equal(a.of[1].count, 1);
     assert_int_equal(b.of[2].count, 200);
     double ratio = (double)b.end_ps / (double)a.end_ps;
@@ -178,9 +180,9 @@ static void clock__a_loop_takes_what_it_takes_unrolled(void **state)
 
 static void clock__a_loop_of_unknown_length_asks_for_its_trips(void **state)
 {
-    const char *body = SET "Sync.register_load dst=r1 src=%2\n"
-                           "Sync.loop_for counter=r0 lower=0 upper=r1 step=1\n" COPY
-                           "Sync.loop_end\n";
+    const char *body =
+        SET "Sync.register_load dst=r1 src=%2\n"
+            "Sync.loop_for counter=r0 lower=0 upper=r1 step=1\n" COPY "Sync.loop_end\n";
     clock_opts o = {0};
     clock_result r;
     diags ds;
@@ -234,8 +236,10 @@ static void clock__functions_that_alternate_reload_their_tables(void **state)
 // trn1: Vector and Scalar take turns at PSUM; trn2: they do not.
 static void clock__psum_port_is_shared_on_trn1(void **state)
 {
-    char *body = repeated(*state, SETW MATMUL, "Vector.tensor_copy dst=%4 src=%8\n"
-                                               "Scalar.activation dst=%5 op=copy data=%8\n", 20);
+    char *body = repeated(*state, SETW MATMUL,
+                          "Vector.tensor_copy dst=%4 src=%8\n"
+                          "Scalar.activation dst=%5 op=copy data=%8\n",
+                          20);
     clock_result a = timed_on(*state, "trn1", body, (clock_opts){0});
     clock_result b = timed_on(*state, "trn2", body, (clock_opts){0});
     assert_true(a.port_ps > 0);
@@ -286,8 +290,11 @@ static void profile__forms_are_well_formed(void **state)
 {
     diags ds;
     diags_init(&ds, *state);
-    program *pr = schedule(*state, parse(*state, "trn2", "DMA.dma_copy dst=%3 src=%0\n" COPY EXP
-                                                         "DMA.dma_copy dst=%1 src=%5\n"), &ds);
+    program *pr =
+        schedule(*state,
+                 parse(*state, "trn2",
+                       "DMA.dma_copy dst=%3 src=%0\n" COPY EXP "DMA.dma_copy dst=%1 src=%5\n"),
+                 &ds);
     clock_opts o = {.events_max = 100};
     profile f;
     assert_true(profile_make(*state, pr->ir, &o, 0, 0, &f));

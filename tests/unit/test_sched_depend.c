@@ -283,15 +283,14 @@ static void depend__interleaved_columns_are_apart(void **state)
 static void depend__addresses_count_and_not_tensors(void **state)
 {
     // %1 lies over the second half of %0; %2 has the same bytes in other partitions.
-    const found *f =
-        depend_of(*state,
-                  HEAD "%0 \"t\" float32[32, 64] sbuf address=(0, 0)\n"
-                       "%1 \"u\" float32[32, 32] sbuf address=(0, 128)\n"
-                       "%2 \"v\" float32[32, 32] sbuf address=(32, 128)\n"
-                       "Vector.memset dst=%0 value=0.0\n"
-                       "GpSimd.memset dst=%1 value=0.0\n"
-                       "Scalar.tensor_copy dst=%2 src=%1\n",
-                  0);
+    const found *f = depend_of(*state,
+                               HEAD "%0 \"t\" float32[32, 64] sbuf address=(0, 0)\n"
+                                    "%1 \"u\" float32[32, 32] sbuf address=(0, 128)\n"
+                                    "%2 \"v\" float32[32, 32] sbuf address=(32, 128)\n"
+                                    "Vector.memset dst=%0 value=0.0\n"
+                                    "GpSimd.memset dst=%1 value=0.0\n"
+                                    "Scalar.tensor_copy dst=%2 src=%1\n",
+                               0);
     assert_true(depends(f, 1, ENG_VECTOR, 0, false));
     assert_true(depends(f, 2, ENG_GPSIMD, 1, false));
     assert_true(depends(f, 2, ENG_VECTOR, 0, false));  // not covered by the second write
@@ -388,7 +387,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(depend__addresses_count_and_not_tensors, setup, teardown),
         cmocka_unit_test_setup_teardown(depend__transfers_of_one_ring_are_not_ordered_by_it, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(depend__parameters_do_not_alias_each_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(depend__parameters_do_not_alias_each_other, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(depend__a_loop_stands_for_what_is_in_it, setup, teardown),
         cmocka_unit_test_setup_teardown(depend__stated_dependences_and_prints_are_ordered, setup,
                                         teardown),

@@ -60,16 +60,16 @@ static const char *queues_of(arena *a, const program *pr)
 
 static void semaphore__straight_line(void **state)
 {
-    const program *pr = schedule_text(*state,
-                                      HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
-                                           "%1 \"t\" float32[128, 64] sbuf\n"
-                                           "%2 \"u\" float32[128, 64] sbuf\n"
-                                           "DMA.dma_copy dst=%1 src=%0\n"
-                                           "Scalar.tensor_copy dst=%2 src=%1\n"
-                                           "Vector.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
-                                           "DMA.dma_copy dst=%0 src=%2\n");
-    // Vector needs the load too, but Scalar's signal says that it is done. The store writes what the
-    // load read: Vector's signal says that too.
+    const program *pr =
+        schedule_text(*state, HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
+                                   "%1 \"t\" float32[128, 64] sbuf\n"
+                                   "%2 \"u\" float32[128, 64] sbuf\n"
+                                   "DMA.dma_copy dst=%1 src=%0\n"
+                                   "Scalar.tensor_copy dst=%2 src=%1\n"
+                                   "Vector.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
+                                   "DMA.dma_copy dst=%0 src=%2\n");
+    // Vector needs the load too, but Scalar's signal says that it is done. The store writes what
+    // the load read: Vector's signal says that too.
     assert_string_equal(queues_of(*state, pr), "queue Scalar 1\n"
                                                "  @1 tensor_copy wait s0>=16 signal s1+=1\n"
                                                "queue Vector 1\n"
@@ -134,14 +134,14 @@ static void semaphore__registers_have_a_copy_in_each_stream(void **state)
 
 static void semaphore__dma_is_split_over_engines(void **state)
 {
-    const program *pr =
-        schedule_text(*state, HEAD "%0 \"x\" float32[128, 512] hbm param=0 \"x\"\n"
-                                   "%1 \"t\" float32[128, 512] sbuf\n"
-                                   "%2 \"u\" bfloat16[16, 512] sbuf\n"
-                                   "DMA.dma_copy dst=%1 src=%0\n"
-                                   "DMA.dma_copy dst=%2 src=%0[0:16, :]\n"
-                                   "DMA.dma_copy dst=%0[:, 0:512:2] src=%1[:, 0:256] engine=scalar\n"
-                                   "Vector.tensor_copy dst=%2 src=%2\n");
+    const program *pr = schedule_text(
+        *state, HEAD "%0 \"x\" float32[128, 512] hbm param=0 \"x\"\n"
+                     "%1 \"t\" float32[128, 512] sbuf\n"
+                     "%2 \"u\" bfloat16[16, 512] sbuf\n"
+                     "DMA.dma_copy dst=%1 src=%0\n"
+                     "DMA.dma_copy dst=%2 src=%0[0:16, :]\n"
+                     "DMA.dma_copy dst=%0[:, 0:512:2] src=%1[:, 0:256] engine=scalar\n"
+                     "Vector.tensor_copy dst=%2 src=%2\n");
     const dma_info *d = pr->dmas.at;
     assert_int_equal(pr->dmas.n, 3);
     assert_int_equal(d[0].engines, 0xffff);  // eight partitions each

@@ -44,19 +44,20 @@ static program *schedule_text(arena *a, const char *text)
     return pr;
 }
 
-static const char loop_text[] = HEAD "%0 \"x\" float32[4, 128, 64] hbm param=0 \"x\"\n"
-                                     "%1 \"t\" float32[128, 64] sbuf\n"
-                                     "%2 \"u\" float32[128, 64] sbuf\n"
-                                     "%3 \"n\" int32[1, 1] hbm param=1 \"n\"\n"
-                                     "Vector.memset dst=%2 value=0.0\n"
-                                     "Sync.register_load dst=r1 src=%3\n"
-                                     "Sync.loop_for counter=r0 lower=0 upper=r1 step=1\n"
-                                     "  DMA.dma_copy dst=%1 src=%0.ap([[64, 128], [1, 64]]).register(r0, step=8192)\n"
-                                     "  Vector.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
-                                     "  Scalar.tensor_copy dst=%1 src=%2\n"
-                                     "Sync.loop_end\n"
-                                     "Sync.register_store dst=%3 src=r1\n"
-                                     "DMA.dma_copy dst=%0.ap([[64, 128], [1, 64]]) src=%2\n";
+static const char loop_text[] =
+    HEAD "%0 \"x\" float32[4, 128, 64] hbm param=0 \"x\"\n"
+         "%1 \"t\" float32[128, 64] sbuf\n"
+         "%2 \"u\" float32[128, 64] sbuf\n"
+         "%3 \"n\" int32[1, 1] hbm param=1 \"n\"\n"
+         "Vector.memset dst=%2 value=0.0\n"
+         "Sync.register_load dst=r1 src=%3\n"
+         "Sync.loop_for counter=r0 lower=0 upper=r1 step=1\n"
+         "  DMA.dma_copy dst=%1 src=%0.ap([[64, 128], [1, 64]]).register(r0, step=8192)\n"
+         "  Vector.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
+         "  Scalar.tensor_copy dst=%1 src=%2\n"
+         "Sync.loop_end\n"
+         "Sync.register_store dst=%3 src=r1\n"
+         "DMA.dma_copy dst=%0.ap([[64, 128], [1, 64]]) src=%2\n";
 
 static bool is_wait(const sync_op *o)
 {
@@ -124,9 +125,8 @@ static void verify__waits_have_the_exact_value(void **state)
     for (uint32_t k = 0; k < pr->syncs.n; k++) {
         sync_op *o = &pr->syncs.at[k];
         for (int up = 0; up < 2; up++) {
-            uint32_t was = o->value, step = pr->semaphores.at[o->semaphore].producer >= STREAM_RING0
-                                                ? 16
-                                                : 1;
+            uint32_t was = o->value,
+                     step = pr->semaphores.at[o->semaphore].producer >= STREAM_RING0 ? 16 : 1;
             o->value = up ? was + step : was - step;
             const char *why = schedule_verify(pr, a);
             // A wait for more is stricter, a signal of more may be too much for nobody.

@@ -1,0 +1,84 @@
+#include "driver/compile.h"
+#include "neff/layout.h"
+
+#include <nki/version.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <string.h>
+
+// A digest of everything, each part with its length, so that no two requests run together.
+
+static void add(XXH3_state_t *h, const void *p, size_t len)
+{
+    uint64_t n = len;
+    XXH3_128bits_update(h, &n, sizeof n);
+    if (len) {
+        XXH3_128bits_update(h, p, len);
+    }
+}
+
+static void add_number(XXH3_state_t *h, uint64_t v)
+{
+    XXH3_128bits_update(h, &v, sizeof v);
+}
+
+// NULL and "" differ.
+static void add_text(XXH3_state_t *h, const char *s)
+{
+    add_number(h, s != NULL);
+    if (s) {
+        add(h, s, strlen(s));
+    }
+}
+
+static void add_args(XXH3_state_t *h, const compile_request *rq)
+{
+    add_number(h, rq->arg_count);
+    for (size_t i = 0; i < rq->arg_count; i++) {
+        const compile_arg *a = &rq->args[i];
+        add_text(h, a->name);
+        add_text(h, a->expr);
+        if (!a->expr) {
+            add_number(h, (uint64_t)a->type);
+            add(h, a->shape, a->ndim * sizeof *a->shape);
+        }
+    }
+}
+
+compile_digest compile_key(const compile_request *rq)
+{
+    static _Atomic uint64_t tables;  // the same whoever stores it
+    uint64_t build = tables;
+    if (!build) {
+        tables = build = neff_tables_hash();
+    }
+    XXH3_state_t h;
+    XXH3_INITSTATE(&h);
+    XXH3_128bits_reset(&h);
+    add_number(&h, NKI_VERSION_MAJOR * 1000000 + NKI_VERSION_MINOR * 1000 + NKI_VERSION_PATCH);
+    add_number(&h, build);
+    add_text(&h, rq->path);
+    add(&h, rq->text, rq->text ? rq->text_len : 0);
+    add_text(&h, rq->entry);
+    add_args(&h, rq);
+    add_number(&h, rq->grid);
+    add_text(&h, rq->target->name);
+    add_number(&h, rq->root_count);
+    for (size_t i = 0; i < rq->root_count; i++) {
+        add_text(&h, rq->roots[i]);
+    }
+    add_number(&h, rq->env_count);
+    for (uint32_t i = 0; i < rq->env_count; i++) {
+        add_text(&h, rq->env[i].name);
+        add_text(&h, rq->env[i].value);
+    }
+    // Warnings may be errors, and limits end a compile.
+    add_number(&h, rq->policy->all_errors);
+    add(&h, rq->policy->warn, sizeof rq->policy->warn);
+    add_number(&h, rq->memory_limit_bytes);
+    add_number(&h, rq->step_limit);
+    XXH128_hash_t d = XXH3_128bits_digest(&h);
+    return (compile_digest){d.low64, d.high64};
+}

@@ -1,0 +1,511 @@
+#include "runtime/expression.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Precedence is Python's, lowest first: comparisons, |, ^, &, shifts, + -, * /, unary, **.
+
+enum { DEPTH_MAX = 200, NAMES_MAX = 64, NAME_BYTES = 32 };
+
+typedef struct parser {
+    const char *text, *at;
+    expression *e;
+    char *why;
+    size_t room;
+    bool failed;
+    int depth;
+    uint32_t name_count;
+    struct {
+        char text[NAME_BYTES];
+        expr_operand value;
+    } name[NAMES_MAX];
+} parser;
+
+static expr_operand fail(parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static expr_operand fail(parser *p, const char *fmt, ...)
+{
+    if (!p->failed) {
+        va_list ap;
+        va_start(ap, fmt);
+        int n =
+            snprintf(p->why, p->room, "expression, character %zu: ", (size_t)(p->at - p->text) + 1);
+        if (n > 0 && (size_t)n < p->room) {
+            vsnprintf(p->why + n, p->room - (size_t)n, fmt, ap);
+        }
+        va_end(ap);
+    }
+    p->failed = true;
+    return (expr_operand){.kind = EXPR_CONST};
+}
+
+static void blanks(parser *p)
+{
+    p->at += strspn(p->at, " \t\r\n");
+}
+
+// Takes the sign unless a longer one begins with it.
+static bool take(parser *p, const char *sign, const char *not_before)
+{
+    blanks(p);
+    size_t n = strlen(sign);
+    if (strncmp(p->at, sign, n) != 0 || (p->at[n] && strchr(not_before, p->at[n]))) {
+        return false;
+    }
+    p->at += n;
+    return true;
+}
+
+static size_t word(const parser *p)
+{
+    size_t n = 0;
+    for (char c = *p->at; (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+                          (n && c >= '0' && c <= '9');
+         c = p->at[n]) {
+        n++;
+    }
+    return n;
+}
+
+expr_type expression_type(const expression *e, const expr_operand *o)
+{
+    switch (o->kind) {
+    case EXPR_INPUT: return e->input[o->index];
+    case EXPR_STEP: return e->step[o->index].type;
+    case EXPR_CONST: break;
+    }
+    return o->whole ? EXPR_INT : EXPR_FLOAT;
+}
+
+static bool same(const expr_operand *a, const expr_operand *b)
+{
+    return a->kind == b->kind && a->index == b->index && a->whole == b->whole &&
+           memcmp(&a->number, &b->number, sizeof a->number) == 0;
+}
+
+static expr_operand add_step(parser *p, const expr_step *s)
+{
+    expression *e = p->e;
+    for (uint32_t i = 0; i < e->step_count; i++) {
+        const expr_step *o = &e->step[i];
+        if (o->op == s->op && o->operands == s->operands && o->type == s->type &&
+            same(&o->operand[0], &s->operand[0]) &&
+            (s->operands == 1 || same(&o->operand[1], &s->operand[1]))) {
+            return (expr_operand){.kind = EXPR_STEP, .index = i};
+        }
+    }
+    if (e->step_count == EXPR_STEPS_MAX) {
+        return fail(p, "there are more than %d operations", EXPR_STEPS_MAX);
+    }
+    e->step[e->step_count] = *s;
+    return (expr_operand){.kind = EXPR_STEP, .index = e->step_count++};
+}
+
+// The result's type; integers stay integers where the machine can. false: was reported.
+static bool type_of(parser *p, op_id op, const expr_operand *v, uint32_t n, expr_type *out)
+{
+    bool ints = true, unsigned_only = true, any = false;
+    for (uint32_t i = 0; i < n; i++) {
+        expr_type t = expression_type(p->e, &v[i]);
+        ints = ints && t != EXPR_FLOAT;
+        if (v[i].kind != EXPR_CONST) {
+            any = true;
+            unsigned_only = unsigned_only && t == EXPR_UINT;
+        }
+    }
+    expr_type whole = any && unsigned_only ? EXPR_UINT : EXPR_INT;
+    *out = EXPR_FLOAT;
+    if (op_table[op].cls == OPC_B) {
+        *out = whole;
+        if (!ints) {
+            fail(p, "'%s' is for integers", op_table[op].name);
+        }
+        return ints;
+    }
+    bool exact = op == OPR_add || op == OPR_subtract || op == OPR_multiply || op == OPR_maximum ||
+                 op == OPR_minimum;
+    if (exact && ints && n == 2) {
+        *out = whole;
+    }
+    return true;
+}
+
+static bool fold(op_id op, const expr_operand *a, const expr_operand *b, expr_operand *out)
+{
+    double x = a->number, y = b->number, v;
+    if (op == OPR_add) {
+        v = x + y;
+    } else if (op == OPR_subtract) {
+        v = x - y;
+    } else if (op == OPR_multiply) {
+        v = x * y;
+    } else if (op == OPR_divide && y != 0) {
+        v = x / y;
+    } else if (op == OPR_power) {
+        v = pow(x, y);
+    } else if (op == OPR_maximum) {
+        v = x > y ? x : y;
+    } else if (op == OPR_minimum) {
+        v = x < y ? x : y;
+    } else {
+        return false;
+    }
+    bool whole = a->whole && b->whole && op != OPR_divide && v == floor(v) && fabs(v) < 9e15;
+    *out = (expr_operand){.kind = EXPR_CONST, .number = v, .whole = whole};
+    return isfinite(v);
+}
+
+static expr_operand apply(parser *p, op_id op, const expr_operand *v, uint32_t n)
+{
+    expr_operand folded;
+    if (p->failed) {
+        return v[0];
+    }
+    if (n == 2 && v[0].kind == EXPR_CONST && v[1].kind == EXPR_CONST) {
+        return fold(op, &v[0], &v[1], &folded)
+                   ? folded
+                   : fail(p, "'%s' of two numbers is not computed here", op_table[op].name);
+    }
+    if (n == 1 && v[0].kind == EXPR_CONST && op != OPR_negative) {
+        return fail(p, "'%s' of a number: write the number", op_table[op].name);
+    }
+    expr_step s = {.op = op, .operands = n};
+    s.operand[0] = v[0];
+    if (n == 2) {
+        s.operand[1] = v[1];
+    }
+    return type_of(p, op, v, n, &s.type) ? add_step(p, &s) : v[0];
+}
+
+static expr_operand comparison(parser *p);
+
+static expr_operand number(parser *p)
+{
+    char *end;
+    double v = strtod(p->at, &end);
+    bool whole = true;
+    for (const char *c = p->at; c < end; c++) {
+        whole = whole && *c >= '0' && *c <= '9';
+    }
+    if (!isfinite(v)) {
+        return fail(p, "the number is too large");
+    }
+    p->at = end;
+    return (expr_operand){.kind = EXPR_CONST, .number = v, .whole = whole && v < 9e15};
+}
+
+static expr_operand call(parser *p, size_t n)
+{
+    char name[NAME_BYTES];
+    op_id op = OPR_COUNT;
+    const char *start = p->at;
+    if (n >= sizeof name) {
+        return fail(p, "no function has so long a name");
+    }
+    memcpy(name, p->at, n);
+    name[n] = '\0';
+    bool known = op_find(name, &op) && !(op_table[op].roles & OP_SIM) && op_table[op].roles &&
+                 op != OPR_prelu;
+    if (!known && strcmp(name, "divide") != 0 && strcmp(name, "negative") != 0) {
+        return fail(p, "there is no function '%s'", name);
+    }
+    p->at += n;
+    take(p, "(", "");
+    expr_operand v[2];
+    uint32_t want = op_table[op].cls == OPC_U || op == OPR_invert ? 1 : 2, got = 0;
+    do {
+        expr_operand o = comparison(p);
+        if (p->failed) {
+            return o;
+        }
+        if (got == want) {
+            p->at = start;
+            return fail(p, "'%s' takes %u operand%s", name, want, want == 1 ? "" : "s");
+        }
+        v[got++] = o;
+    } while (take(p, ",", ""));
+    if (!take(p, ")", "")) {
+        return fail(p, "expected ')'");
+    }
+    if (got != want) {
+        p->at = start;
+        return fail(p, "'%s' takes %u operand%s", name, want, want == 1 ? "" : "s");
+    }
+    if (op == OPR_invert) {
+        v[1] = (expr_operand){.kind = EXPR_CONST, .number = -1, .whole = true};
+        return apply(p, OPR_bitwise_xor, v, 2);
+    }
+    return apply(p, op, v, want);
+}
+
+static expr_operand name(parser *p)
+{
+    size_t n = word(p);
+    const char *after = p->at + n + strspn(p->at + n, " \t\r\n");
+    if (*after == '(') {
+        return call(p, n);
+    }
+    for (uint32_t i = 0; i < p->name_count; i++) {
+        if (strlen(p->name[i].text) == n && memcmp(p->name[i].text, p->at, n) == 0) {
+            p->at += n;
+            return p->name[i].value;
+        }
+    }
+    if (n == 2 && p->at[0] == 'x' && p->at[1] >= '0' && p->at[1] <= '9') {
+        uint32_t i = (uint32_t)(p->at[1] - '0');
+        if (i >= p->e->input_count) {
+            return fail(p, "there is no x%u: %u input%s given", i, p->e->input_count,
+                        p->e->input_count == 1 ? " is" : "s are");
+        }
+        p->at += n;
+        return (expr_operand){.kind = EXPR_INPUT, .index = i};
+    }
+    return fail(p, "'%.*s' has no value", (int)(n < 40 ? n : 40), p->at);
+}
+
+static expr_operand primary(parser *p)
+{
+    blanks(p);
+    if (take(p, "(", "")) {
+        expr_operand v = comparison(p);
+        return p->failed || take(p, ")", "") ? v : fail(p, "expected ')'");
+    }
+    if ((*p->at >= '0' && *p->at <= '9') || *p->at == '.') {
+        // Not what strtod also reads: 0x1p3 and the like.
+        if (p->at[0] == '0' && (p->at[1] == 'x' || p->at[1] == 'X')) {
+            return fail(p, "numbers are decimal");
+        }
+        const char *c = p->at + strspn(p->at, "0123456789.");
+        return c == p->at + 1 && *p->at == '.' ? fail(p, "expected a number") : number(p);
+    }
+    return word(p) ? name(p) : fail(p, *p->at ? "expected a value" : "it ends too soon");
+}
+
+static expr_operand unary(parser *p);
+
+static expr_operand power(parser *p)
+{
+    expr_operand v[2] = {primary(p)};
+    if (!p->failed && take(p, "**", "")) {
+        v[1] = unary(p);
+        return apply(p, OPR_power, v, 2);
+    }
+    return v[0];
+}
+
+static expr_operand unary(parser *p)
+{
+    if (++p->depth > DEPTH_MAX) {
+        return fail(p, "it nests more than %d deep", DEPTH_MAX);
+    }
+    expr_operand v[2];
+    if (take(p, "-", "")) {
+        v[0] = unary(p);
+        if (v[0].kind == EXPR_CONST) {
+            v[0].number = -v[0].number;
+        } else if (expression_type(p->e, &v[0]) != EXPR_FLOAT) {
+            v[1] = v[0];
+            v[0] = (expr_operand){.kind = EXPR_CONST, .whole = true};
+            v[0] = apply(p, OPR_subtract, v, 2);
+        } else {
+            v[0] = apply(p, OPR_negative, v, 1);
+        }
+    } else if (take(p, "+", "")) {
+        v[0] = unary(p);
+    } else if (take(p, "~", "")) {
+        v[0] = unary(p);
+        v[1] = (expr_operand){.kind = EXPR_CONST, .number = -1, .whole = true};
+        v[0] = apply(p, OPR_bitwise_xor, v, 2);
+    } else {
+        v[0] = power(p);
+    }
+    p->depth--;
+    return v[0];
+}
+
+static const struct {
+    const char *sign, *not_before;
+    op_id op;
+} levels[6][6] = {
+    {{"==", "", OPR_equal},
+     {"!=", "", OPR_not_equal},
+     {"<=", "", OPR_less_equal},
+     {">=", "", OPR_greater_equal},
+     {"<", "<", OPR_less},
+     {">", ">", OPR_greater}},
+    {{"|", "", OPR_bitwise_or}},
+    {{"^", "", OPR_bitwise_xor}},
+    {{"&", "", OPR_bitwise_and}},
+    {{"<<", "", OPR_left_shift}, {">>", "", OPR_right_shift}},
+    {{"+", "", OPR_add}, {"-", "", OPR_subtract}},
+};
+enum { LEVEL_COUNT = 6 };
+
+static expr_operand product(parser *p)
+{
+    expr_operand v[2] = {unary(p)};
+    while (!p->failed) {
+        op_id op = take(p, "*", "*") ? OPR_multiply : take(p, "/", "/") ? OPR_divide : OPR_COUNT;
+        if (op == OPR_COUNT) {
+            break;
+        }
+        v[1] = unary(p);
+        v[0] = apply(p, op, v, 2);
+    }
+    return v[0];
+}
+
+static expr_operand binary(parser *p, int level)
+{
+    if (level == LEVEL_COUNT) {
+        return product(p);
+    }
+    expr_operand v[2] = {binary(p, level + 1)};
+    bool found = true;
+    while (found && !p->failed) {
+        found = false;
+        for (int i = 0; i < 6 && !found && levels[level][i].sign; i++) {
+            found = take(p, levels[level][i].sign, levels[level][i].not_before);
+            if (found) {
+                v[1] = binary(p, level + 1);
+                v[0] = apply(p, levels[level][i].op, v, 2);
+            }
+        }
+    }
+    return v[0];
+}
+
+static expr_operand comparison(parser *p)
+{
+    if (++p->depth > DEPTH_MAX) {
+        return fail(p, "it nests more than %d deep", DEPTH_MAX);
+    }
+    expr_operand v = binary(p, 0);
+    p->depth--;
+    return v;
+}
+
+static bool is_input_name(const char *at, size_t n)
+{
+    return n == 2 && at[0] == 'x' && at[1] >= '0' && at[1] <= '9';
+}
+
+static void statement(parser *p)
+{
+    blanks(p);
+    size_t n = word(p);
+    const char *after = p->at + n + strspn(p->at + n, " \t\r\n");
+    if (n && after[0] == '=' && after[1] != '=') {
+        const char *start = p->at;
+        if (n >= NAME_BYTES || is_input_name(p->at, n) || p->name_count == NAMES_MAX) {
+            fail(p, n >= NAME_BYTES              ? "the name is too long"
+                    : p->name_count == NAMES_MAX ? "there are too many names"
+                                                 : "an input cannot be changed");
+            return;
+        }
+        p->at = after + 1;
+        expr_operand v = comparison(p);
+        memcpy(p->name[p->name_count].text, start, n);
+        p->name[p->name_count].text[n] = '\0';
+        // The newest of a name counts.
+        for (uint32_t i = 0; i < p->name_count; i++) {
+            if (strcmp(p->name[i].text, p->name[p->name_count].text) == 0) {
+                p->name[i].value = v;
+                return;
+            }
+        }
+        p->name[p->name_count++].value = v;
+        return;
+    }
+    expr_operand v = comparison(p);
+    if (!p->failed && p->e->result_count == EXPR_RESULTS_MAX) {
+        fail(p, "there are more than %d results", EXPR_RESULTS_MAX);
+    }
+    if (!p->failed) {
+        p->e->result[p->e->result_count++] = v;
+    }
+}
+
+bool expression_parse(const char *text, expression *e, char *why, size_t room)
+{
+    parser p = {.text = text, .at = text, .e = e, .why = why, .room = room};
+    e->step_count = e->result_count = 0;
+    if (strnlen(text, EXPR_TEXT_MAX + 1) > EXPR_TEXT_MAX) {
+        fail(&p, "it is longer than %d bytes", EXPR_TEXT_MAX);
+        return false;
+    }
+    do {
+        blanks(&p);
+        if (*p.at == '\0' && e->result_count) {
+            break;  // after the last semicolon
+        }
+        statement(&p);
+    } while (!p.failed && take(&p, ";", ""));
+    blanks(&p);
+    if (!p.failed && *p.at) {
+        fail(&p, "expected an operator or ';'");
+    }
+    if (!p.failed && !e->result_count) {
+        fail(&p, "it has no result");
+    }
+    return !p.failed;
+}
+
+// ---- as values
+
+typedef struct sink {
+    char *at;
+    size_t room, len;
+} sink;
+
+static void put(sink *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(sink *o, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(o->len < o->room ? o->at + o->len : NULL,
+                      o->len < o->room ? o->room - o->len : 0, fmt, ap);
+    va_end(ap);
+    o->len += n > 0 ? (size_t)n : 0;
+}
+
+static void put_operand(sink *o, const expr_operand *v)
+{
+    if (v->kind == EXPR_CONST) {
+        put(o, v->whole ? "('c',%.0f)," : "('c',float('%.17g')),", v->number);
+    } else {
+        put(o, "('%c',%u),", v->kind == EXPR_INPUT ? 'x' : 's', v->index);
+    }
+}
+
+bool expression_steps(const expression *e, char *out, size_t room)
+{
+    static const char *const types[] = {"float32", "int32", "uint32"};
+    sink o = {out, room, 0};
+    put(&o, "(");
+    for (uint32_t i = 0; i < e->step_count; i++) {
+        const expr_step *s = &e->step[i];
+        put(&o, "('%s','%s',", op_table[s->op].name, types[s->type]);
+        for (uint32_t k = 0; k < s->operands; k++) {
+            put_operand(&o, &s->operand[k]);
+        }
+        put(&o, "),");
+    }
+    put(&o, ")");
+    return o.len < room;
+}
+
+bool expression_results(const expression *e, char *out, size_t room)
+{
+    sink o = {out, room, 0};
+    put(&o, "(");
+    for (uint32_t i = 0; i < e->result_count; i++) {
+        put_operand(&o, &e->result[i]);
+    }
+    put(&o, ")");
+    return o.len < room;
+}
