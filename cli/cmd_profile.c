@@ -139,10 +139,31 @@ static int show(session *s, nki_profile *p, nki_profile *other)
     return st;
 }
 
+// A file of ours without values: those of its `# try:` line.
+static int use_try(cli_opts *o)
+{
+    target_file t;
+    if (o->word_count != 1 || is_container(o->words[0]) || strcmp(o->words[0], "-") == 0) {
+        return EXIT_DONE;
+    }
+    int st = target_open(o->words[0], &t);
+    if (st == EXIT_DONE) {
+        int n = 0;
+        o->tried = try_words(&t, &n);
+        st = n ? opts_more(&command_profile, n, o->tried, o) : EXIT_DONE;
+        target_close(&t);
+    }
+    return st;
+}
+
 static int profile(cli_opts *o)
 {
     if (o->word_count == 0) {
         return usage_error("profile wants a kernel file or a .neff; see nki profile --help");
+    }
+    int tried = use_try(o);
+    if (tried != EXIT_DONE) {
+        return tried;
     }
     session s = {0};
     value_list v = {0};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 static bool constant_bytes(interp *it, value v, dtype d, unsigned char *out);
+static double narrow_round(dtype d, double x);
 
 bool dtype_of_value(interp *it, value v, dtype *out)
 {
@@ -72,7 +73,7 @@ value dtype_call(interp *it, dtype d, const args *a)
             memcpy(&r, &u, 4);
             return VFLT((double)r);
         }
-        return VFLT(x);  // narrower types: rounded where they are stored
+        return VFLT(narrow_round(d, x));
     }
     value i = type_call(it, T_INT, &(args){&v, 1, 0, NULL});
     if (i.tag != V_INT || dtype_size(d) > 4) {
@@ -158,6 +159,57 @@ static value n_ndarray(interp *it, const args *a)
     return tensor_new(it, t);
 }
 
+// Floats of fewer than 32 bits: fraction bits, exponent of the least normal, largest value.
+typedef struct narrow {
+    int frac, emin;
+    double max;
+    bool inf;  // overflow becomes infinity, else NaN
+} narrow;
+
+static narrow narrow_of(dtype d)
+{
+    switch (d) {
+    case DT_float8_e5m2: return (narrow){2, -14, 57344, true};
+    case DT_float8_e4m3: return (narrow){3, -6, 240, true};
+    case DT_float8_e4m3fn: return (narrow){3, -6, 448, false};
+    default: return (narrow){10, -14, 65504, true};
+    }
+}
+
+// x rounded to the nearest, ties to even.
+static double narrow_round(dtype d, double x)
+{
+    narrow f = narrow_of(d);
+    if (!isfinite(x) || x == 0) {
+        return isinf(x) && !f.inf ? NAN : x;
+    }
+    int e;
+    frexp(x, &e);
+    e = (e - 1 < f.emin ? f.emin : e - 1) - f.frac;
+    double r = ldexp(nearbyint(ldexp(x, -e)), e);
+    return fabs(r) <= f.max ? r : f.inf ? copysign(INFINITY, x) : NAN;
+}
+
+static uint32_t narrow_bits(dtype d, double x)
+{
+    narrow f = narrow_of(d);
+    int ebits = (int)dtype_size(d) * 8 - 1 - f.frac;
+    uint32_t sign = signbit(x) ? 1u << (f.frac + ebits) : 0, top = (1u << ebits) - 1;
+    double r = fabs(narrow_round(d, x));
+    if (isnan(r)) {
+        return f.inf ? sign | top << f.frac | 1u << (f.frac - 1) : sign | ((1u << (f.frac + ebits)) - 1);
+    }
+    if (isinf(r)) {
+        return sign | top << f.frac;
+    }
+    if (r < ldexp(1, f.emin)) {
+        return sign | (uint32_t)ldexp(r, f.frac - f.emin);
+    }
+    int e;
+    double m = frexp(r, &e);
+    return sign | (uint32_t)(e - f.emin) << f.frac | ((uint32_t)ldexp(m, f.frac + 1) & ((1u << f.frac) - 1));
+}
+
 static bool constant_bytes(interp *it, value v, dtype d, unsigned char *out)
 {
     double x;
@@ -190,31 +242,19 @@ static bool constant_bytes(interp *it, value v, dtype d, unsigned char *out)
         out[1] = (unsigned char)(u >> 24);
         return true;
     }
-    case DT_float16: {
-        // Small exact values are what constants hold; go through double arithmetic, nearest even.
-        double ax = fabs(x);
-        uint16_t h = signbit(x) ? 0x8000 : 0;
-        if (x != x) {
-            h = 0x7e00;
-        } else if (ax >= 65520) {
-            h |= 0x7c00;
-        } else if (ax >= ldexp(1, -14)) {
-            int e;
-            double m = frexp(ax, &e);
-            double r = nearbyint(ldexp(m, 11));
-            if (r >= 2048) {
-                r = 1024;
-                e++;
-            }
-            h |= (uint16_t)((e + 14) << 10 | ((int)r & 1023));
-        } else {
-            h |= (uint16_t)nearbyint(ldexp(ax, 24));
-        }
-        memcpy(out, &h, 2);
+    case DT_float16: case DT_float8_e5m2: case DT_float8_e4m3: case DT_float8_e4m3fn: {
+        uint32_t bits = narrow_bits(d, x);
+        memcpy(out, &bits, dtype_size(d));
+        return true;
+    }
+    case DT_float8_e8m0fnu: {
+        int e = 0;
+        frexp(x, &e);
+        *out = x > 0 && isfinite(x) ? (unsigned char)(e - 1 < -127 ? 0 : e - 1 > 127 ? 254 : e - 1 + 127) : 255;
         return true;
     }
     default:
-        if (dtype_is_float(d) || dtype_class_of(d) == DTC_E || dtype_class_of(d) == DTC_X) {
+        if (dtype_class_of(d) == DTC_X) {
             type_error(it, "a constant of dtype %s is not supported", dtype_name(d));
             return false;
         }

@@ -835,6 +835,17 @@ static value m_reshape(interp *it, const args *a)
         !infer(it, shape, n, count(t), "reshape")) {
         return VERR;
     }
+    bool column = on_chip(t) && t->buffer == BUF_SBUF && t->dyn == IR_NONE && count(t) == t->shape[0];
+    if (column && n >= 2 && shape[0] == 1 && t->shape[0] > 1) {
+        value m = import_module(it, it->top->module, 0, intern_cstr(it->names, "nki.language._move"), true);
+        value f = IS_ERR(m) ? m : get_attr(it, m, intern_cstr(it->names, "column_to_row"));
+        value dims[IR_MAX_DIMS], at[2] = {it->native_self};
+        for (uint32_t i = 0; i < n; i++) {
+            dims[i] = VINT(shape[i]);
+        }
+        at[1] = v_tuple(it, dims, n);
+        return IS_ERR(f) ? f : call_values(it, f, at, 2);
+    }
     return reshape_to(it, t, shape, n);
 }
 

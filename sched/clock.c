@@ -698,7 +698,7 @@ static bool starved(const sim *s)
 
 static bool simulate(sim *s)
 {
-    uint64_t limit = s->opts->steps_max ? s->opts->steps_max : (uint64_t)1 << 32;
+    uint64_t limit = s->opts->steps_max ? s->opts->steps_max : (uint64_t)1 << 27;
     bool more = true;
     for (;;) {
         while (more && s->made - s->low < s->window - ENG_COUNT &&
@@ -724,7 +724,7 @@ static bool simulate(sim *s)
         }
         run_step(s, best, start);
         if (s->done > limit) {
-            return fail(s, 0, "the program executes more instructions than the limit");
+            return fail(s, 0, "the program executes more instructions than the clock follows");
         }
     }
     return true;

@@ -26,7 +26,7 @@ typedef struct clock_opts {
     uint32_t trip_count;
     uint32_t cores;       // that share the HBM stack; 0: as the program's grid
     uint32_t events_max;  // events kept; 0: none
-    uint64_t steps_max;   // instruction executions; 0: 2^32
+    uint64_t steps_max;   // instruction executions; 0: 2^27
 } clock_opts;
 
 // One execution of an instruction.

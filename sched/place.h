@@ -8,7 +8,7 @@
 // live range, and inserts fill_uninit before the first use of a lifetime that is not proven written
 // (ir_tensor.fill). Manual addresses are kept. What does not fit: sbuf_full / psum_full in ds with
 // the map of what is live, as notes; then returns NULL. Requires: a verified program. Fills:
-// addr_part, addr_bytes, queues, peaks.
+// addr_part, addr_bytes, queues, peaks; streams and semaphores in program order (sched/issue.h).
 program *schedule(arena *mem, ir *p, diags *ds);
 
 #endif

@@ -20,7 +20,7 @@
 // before each that meets it in iteration i + 1, and so before those of all later ones.
 
 typedef struct sent {
-    uint32_t value;  // the producer's total with this signal
+    uint64_t value;  // the producer's total with this signal
     uint32_t tick;
     uint32_t clock;  // number of first entry in `clocks`
 } sent;
@@ -166,11 +166,8 @@ static bool check_stream(proof *f, uint32_t s)
         }
         f->entries[i] |= 1u << s;
         if (in->op == ISA_loop_end) {
-            uint32_t open = depth ? stack[--depth] : 0;
-            if (!depth && !open && !(pr->slots.n && k)) {
-                return fail(f, "slot %" PRIu32 ": ends no loop", k);
-            }
-            if (f->end_of[pr->slots.at[open].instr] != i || !opens(instr_at(f, open))) {
+            uint32_t open = depth ? stack[--depth] : k;
+            if (open == k || f->end_of[pr->slots.at[open].instr] != i) {
                 return fail(f, "slot %" PRIu32 ": ends another loop than it is in", k);
             }
             f->partner[open] = k;
@@ -181,7 +178,7 @@ static bool check_stream(proof *f, uint32_t s)
                         i, stream_name(s));
         }
         if (opens(in)) {
-            stack[depth++] = k;
+            stack[depth++] = k;  // as deep as the program's own nesting, which the homes follow
         }
         if (!check_sync(f, s, k)) {
             return false;
@@ -331,7 +328,7 @@ static void do_signals(proof *f, uint32_t stream, uint32_t slot)
         if (o->kind == SYNC_SIGNAL) {
             counter *c = &f->counters[o->semaphore];
             c->added += o->value;
-            sent s = {(uint32_t)c->added, f->tick[stream], f->clocks.n};
+            sent s = {c->added, f->tick[stream], f->clocks.n};
             vec_reserve(f->mem, &f->clocks, STREAM_COUNT);
             memcpy(f->clocks.at + f->clocks.n, f->clock[stream], sizeof f->clock[stream]);
             f->clocks.n += STREAM_COUNT;

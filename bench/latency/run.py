@@ -46,7 +46,7 @@ def main():
     extra = [w for m in a.machine for w in ("--machine", m)]
     print(f"{'case':6} {'use':6} {'metric':6} {'measured':>10} {'predicted':>10} {'error':>8}"
           f" {'body':>10} {'offset':>7}  {'PE':>5} {'ACT':>5} {'DVE':>5} {'DMA':>5} {'sec':>5}  note")
-    errors = {}
+    errors, ladder = {}, {}
     for ident, use, kernel, values, metric, measured, note in cases():
         if a.only and ident not in a.only.split(","):
             continue
@@ -62,6 +62,9 @@ def main():
         body = s["body_time_ns"] / 1e3
         offset = {"body": 0.0, "total": TOTAL_US, "ncl": NCL_US}[metric]
         error = 100 * ((body + offset) / float(measured) - 1)
+        if use == "order":  # against the first row of the ladder
+            first = ladder.setdefault(kernel, (body, float(measured)))
+            error = 100 * (body / first[0] / (float(measured) / first[1]) - 1)
         errors.setdefault(use, []).append((abs(error), ident))
         share = {e["name"]: 100 * e["active_time_ns"] / s["body_time_ns"] for e in d["engine"]}
         dma = 100 * s["dma_active_time_ns"] / s["body_time_ns"]

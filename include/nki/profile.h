@@ -27,7 +27,7 @@ typedef struct nki_profile_opts {
     size_t machine_count;
     uint32_t core;            // of a launch of two
     uint32_t events_max;      // instruction executions kept for the forms that show them; 0: none
-    uint64_t executions_max;  // of all instructions; 0: 2^32
+    uint64_t executions_max;  // of all instructions; 0: 2^27
 } nki_profile_opts;
 #define NKI_PROFILE_OPTS_INIT                                                                      \
     {                                                                                              \

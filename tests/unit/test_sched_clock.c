@@ -319,6 +319,21 @@ static void profile__forms_are_well_formed(void **state)
     assert_non_null(strstr(t.at, "\"total_time_ns\": "));
     assert_non_null(strstr(t.at, "\"mfu_estimated_percent\": "));
     assert_non_null(strstr(t.at, "\"opcode\": \"activation\""));
+    size_t json_len = t.len;
+    profile_text(&f, &t);
+    profile_csv(&f, &t);
+    profile_perfetto(&f, &t);
+    profile_against(&f, &f, &t);
+    assert_true(t.len > json_len);
+    assert_non_null(strstr(t.at, "start_ts,end_ts,"));
+    assert_non_null(strstr(t.at, "\"ph\":\"X\""));
+    t.len = 0;
+    profile_html(&f, &t);
+    assert_int_equal(strncmp(t.at, "<!doctype html>", 15), 0);
+    assert_non_null(strstr(t.at, "</html>"));
+    t.len = 0;
+    json_quoted(&t, "a\"b\\</script>\n");
+    assert_string_equal(t.at, "\"a\\\"b\\\\\\u003c/script>\\u000a\"");
 }
 
 int main(void)

@@ -215,31 +215,6 @@ return give(y), give(z)
 )
 
 
-# ---- accumulator commands
-
-A, B = ref.ramp(2, 5), 100 + ref.ramp(2, 5)
-case(
-    "vector_accumulator_reset",
-    "reset clears the Vector accumulator whether or not its value is stored; the values of the instruction that resets are dropped.",
-    """
-a_t, b_t = fetch(a), fetch(b)
-y, r, s, c = tile(a.shape, nl.float32), tile((2, 1), nl.float32), tile((2, 1), nl.float32), tile(a.shape, nl.float32)
-cmd = nisa.reduce_cmd
-def step(data, command, res=None):
-    nisa.tensor_scalar_reduce(dst=y, data=data, op0=nl.add, operand0=0.0, reduce_op=nl.add, reduce_cmd=command, reduce_res=res)
-
-step(b_t, cmd.reset_reduce)
-step(b_t, cmd.reset)
-step(a_t, cmd.reduce, r)
-step(b_t, cmd.reset, s)
-nisa.tensor_scalar_cumulative(dst=c, src=a_t, op0=nl.add, op1=nl.add, imm0=0.0, reduce_cmd=cmd.reduce)
-return give(r), give(s), give(c)
-""",
-    {"a": Arg("float32", A), "b": Arg("float32", B)},
-    [("float32", A.sum(1, keepdims=True)), ("float32", np.zeros((2, 1))), ("float32", np.cumsum(A, 1))],
-)
-
-
 # ---- collectives
 
 case(

@@ -1,0 +1,29 @@
+# nki profile: forms, trips, constants, comparison. Works without data.
+. "$ROOT/tests/cli/lib.sh"
+attn=$ROOT/examples/flash_attention.nki loop=$ROOT/examples/dynamic_loop.nki
+check 0 'usage: nki profile*--perfetto*' '' "$NKI" profile --help
+check 2 '' 'nki: profile wants a kernel file*' "$NKI" profile
+check 0 'kernel * on trn2*total_time*Vector*line*' '' "$NKI" profile "$attn"
+check 0 '{*"summary": {*"total_time_ns": *"engine": \[*"finding": \[*"line": \[*}' '' \
+    "$NKI" profile "$attn" --json -
+check 0 '*"instruction": \[*"start_ns"*"waited_for"*' '' "$NKI" profile "$attn" --json - --instructions
+check 0 'start_ts,end_ts,*tensor_reduce*' '' "$NKI" profile "$attn" --csv -
+check 0 '{"displayTimeUnit"*"ph":"X"*"ph":"s"*}' '' "$NKI" profile "$attn" --perfetto -
+check 0 '<!doctype html>*</html>' '' "$NKI" profile "$attn" --html -
+check 0 '*total_time_ns*lines*' '' "$NKI" profile "$attn" --against "$attn"
+# The same program, the same text.
+same "$("$NKI" profile "$attn" --json -)" "$("$NKI" profile "$attn" --json -)"
+# A loop whose length is data.
+check 2 '' 'nki: how often the loop in line * runs depends on data: give --trip *=N*' \
+    "$NKI" profile "$loop"
+line=$("$NKI" profile "$loop" 2>&1 | sed 's/.*in line \([0-9]*\) runs.*/\1/')
+check 0 'kernel *' '' "$NKI" profile "$loop" --trip "$line=3"
+check 2 '' 'nki: --trip wants NAME=COUNT*' "$NKI" profile "$loop" --trip "$line=x"
+check 4 '' '*' "$NKI" profile "$attn" --json no/such/folder/x
+check 2 '' "nki: 'nothing_ns' = 1: no such timing constant*" "$NKI" profile "$attn" --machine nothing_ns=1
+a=$("$NKI" profile "$attn" --json - | grep body_time) b=$("$NKI" profile "$attn" --machine dma_notify_ns=9000 --json - | grep body_time)
+[ "$a" != "$b" ] || { failed=1; echo 'FAILED: a constant changed nothing'; }
+# A container that was compiled before.
+"$NKI" compile "$ROOT/examples/vector_add.nki" 'a=float32[200,300]' 'b=float32[200,300]' -o x.neff >/dev/null 2>&1 &&
+    check 0 'kernel * on trn2*' '' "$NKI" profile x.neff
+done_testing

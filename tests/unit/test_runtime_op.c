@@ -1,0 +1,573 @@
+// Ops: generated and library kernels against C formulas, the cache, and that there is one path.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "stdlib/stdlib.h"
+
+#include <nki/nki.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static nki_context *context(void)
+{
+    nki_context *ctx = NULL;
+    assert_int_equal(nki_context_create(NULL, &ctx, NULL), NKI_OK);
+    return ctx;
+}
+
+static nki_counters counters(const nki_context *ctx)
+{
+    nki_counters c = NKI_COUNTERS_INIT;
+    assert_int_equal(nki_context_counters(ctx, &c), NKI_OK);
+    return c;
+}
+
+#define SHAPE(...)                                                                                 \
+    sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t), (const size_t[])                             \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+// Numbers that fp32 holds exactly, so that formulas can be too.
+static nki_tensor *numbers(nki_context *ctx, nki_dtype d, int seed, size_t ndim,
+                           const size_t *shape)
+{
+    nki_tensor *t = NULL;
+    assert_int_equal(nki_tensor_create(ctx, d, ndim, shape, &t), NKI_OK);
+    size_t n = nki_tensor_count(t);
+    float *v = malloc((n + 1) * sizeof *v);
+    for (size_t i = 0; i < n; i++) {
+        v[i] = (float)((int)((i * 37 + (size_t)seed * 11) % 61) - 30) * 0.25f;
+    }
+    assert_int_equal(nki_tensor_copy_in(t, v, NKI_FLOAT32, n), NKI_OK);
+    free(v);
+    return t;
+}
+
+static float *values(nki_tensor *t)
+{
+    size_t n = nki_tensor_count(t);
+    float *v = malloc((n + 1) * sizeof *v);
+    assert_int_equal(nki_tensor_copy_out(t, v, NKI_FLOAT32, n), NKI_OK);
+    return v;
+}
+
+static nki_status elementwise(nki_context *ctx, const char *text, nki_tensor *a, nki_tensor *b,
+                              nki_tensor **out)
+{
+    nki_tensor *in[] = {a, b};
+    nki_status st = nki_elementwise(ctx, NULL, text, in, b ? 2 : 1, NULL, out, 1);
+    if (st != NKI_OK) {
+        print_message("'%s': %s\n", text, nki_context_error(ctx));
+    }
+    return st;
+}
+
+static void elementwise__broadcasts_any_shapes(void **state)
+{
+    (void)state;
+    // a's shape, b's shape, their joint one; -1 ends.
+    static const int cases[][3][5] = {
+        {{130, 70, -1}, {130, 70, -1}, {130, 70, -1}},
+        {{3, 5, 33, -1}, {5, 1, -1}, {3, 5, 33, -1}},
+        {{7, 1, 9, -1}, {1, 130, 1, -1}, {7, 130, 9, -1}},
+        {{1000, -1}, {1, -1}, {1000, -1}},
+        {{4, 3, -1}, {3, -1}, {4, 3, -1}},
+        {{129, 1, -1}, {1, 2100, -1}, {129, 2100, -1}},
+        {{1, -1}, {-1}, {1, -1}},
+        {{2, 1, 3, 1, -1}, {1, 4, 1, 5, -1}, {2, 4, 3, 5, -1}},
+    };
+    nki_context *ctx = context();
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        size_t shape[3][5], rank[3];
+        for (int k = 0; k < 3; k++) {
+            rank[k] = 0;
+            for (int i = 0; cases[c][k][i] >= 0; i++) {
+                shape[k][rank[k]++] = (size_t)cases[c][k][i];
+            }
+        }
+        nki_tensor *a = numbers(ctx, NKI_FLOAT32, 1, rank[0], shape[0]);
+        nki_tensor *b = numbers(ctx, NKI_FLOAT32, 2, rank[1], shape[1]), *out = NULL;
+        assert_int_equal(elementwise(ctx, "(x0 + x1) * x0 - 2", a, b, &out), NKI_OK);
+        assert_int_equal(nki_tensor_ndim(out), rank[2]);
+        float *va = values(a), *vb = values(b), *vo = values(out);
+        size_t n = nki_tensor_count(out), at[5] = {0};
+        for (size_t i = 0; i < n; i++) {
+            size_t ia = 0, ib = 0;
+            for (size_t d = 0; d < rank[2]; d++) {
+                if (d + rank[0] >= rank[2]) {
+                    size_t k = d + rank[0] - rank[2];
+                    ia = ia * shape[0][k] + (shape[0][k] == 1 ? 0 : at[d]);
+                }
+                if (d + rank[1] >= rank[2]) {
+                    size_t k = d + rank[1] - rank[2];
+                    ib = ib * shape[1][k] + (shape[1][k] == 1 ? 0 : at[d]);
+                }
+            }
+            if (vo[i] != (va[ia] + vb[ib]) * va[ia] - 2) {
+                fail_msg("case %zu, element %zu: %g", c, i, (double)vo[i]);
+            }
+            for (size_t d = rank[2]; d-- > 0 && ++at[d] == shape[2][d];) {
+                at[d] = 0;
+            }
+        }
+        free(va);
+        free(vb);
+        free(vo);
+        nki_tensor_release(a);
+        nki_tensor_release(b);
+        nki_tensor_release(out);
+    }
+    nki_context_release(ctx);
+}
+
+static void elementwise__operators_and_types(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double (*want)(double a, double b);
+    } cases[] = {{"-x0 + 3 - x1 / 4", NULL},
+                 {"2 - x0 * x1", NULL},
+                 {"maximum(x0, x1) - minimum(x0, 1.5)", NULL},
+                 {"(x0 < x1) + (x0 >= 0) * 2", NULL},
+                 {"d = x0 - x1; abs(d) + square(d) ** 1", NULL}};
+    nki_context *ctx = context();
+    nki_tensor *a = numbers(ctx, NKI_FLOAT32, 3, SHAPE(17, 5));
+    nki_tensor *b = numbers(ctx, NKI_BFLOAT16, 4, SHAPE(17, 5)), *out = NULL;
+    float *va = values(a), *vb = values(b);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        assert_int_equal(elementwise(ctx, cases[c].text, a, b, &out), NKI_OK);
+        assert_int_equal(nki_tensor_dtype(out), NKI_FLOAT32);
+        float *vo = values(out);
+        for (size_t i = 0; i < 85; i++) {
+            double x = va[i], y = vb[i], d = x - y;
+            double want[] = {-x + 3 - y / 4, 2 - x * y, fmax(x, y) - fmin(x, 1.5),
+                             (x < y) + (x >= 0) * 2.0, fabs(d) + d * d};
+            if (fabs(vo[i] - want[c]) > 1e-5 * (1 + fabs(want[c]))) {
+                fail_msg("%s of %g and %g is %g, not %g", cases[c].text, x, y, (double)vo[i],
+                         want[c]);
+            }
+        }
+        free(vo);
+        nki_tensor_release(out);
+    }
+    // Several results, and types that were asked for.
+    nki_tensor *in[] = {a, b}, *two[2] = {NULL, NULL};
+    const nki_dtype types[] = {NKI_FLOAT16, NKI_INT8};
+    assert_int_equal(
+        nki_elementwise(ctx, NULL, "s = x0 + x1; exp(s * 0.125); s", in, 2, types, two, 2), NKI_OK);
+    assert_int_equal(nki_tensor_dtype(two[1]), NKI_INT8);
+    float *e = values(two[0]), *s = values(two[1]);
+    for (size_t i = 0; i < 85; i++) {
+        double sum = va[i] + vb[i];
+        assert_true(fabs(e[i] - exp(sum / 8)) <= 1e-3 * exp(sum / 8));
+        assert_true(s[i] == (float)rint(sum));
+    }
+    free(e);
+    free(s);
+    free(va);
+    free(vb);
+    nki_tensor_release(two[0]);
+    nki_tensor_release(two[1]);
+    nki_tensor_release(a);
+    nki_tensor_release(b);
+    nki_context_release(ctx);
+}
+
+static void elementwise__integers_are_exact(void **state)
+{
+    (void)state;
+    nki_context *ctx = context();
+    const int32_t va[] = {16777217, -5, 2000000011, 7}, vb[] = {3, 1 << 20, 1, -7};
+    nki_tensor *in[2] = {NULL, NULL}, *out = NULL;
+    assert_int_equal(nki_tensor_from(ctx, NKI_INT32, 1, (const size_t[]){4}, va, NKI_INT32, &in[0]),
+                     NKI_OK);
+    assert_int_equal(nki_tensor_from(ctx, NKI_INT32, 1, (const size_t[]){4}, vb, NKI_INT32, &in[1]),
+                     NKI_OK);
+    assert_int_equal(nki_elementwise(ctx, NULL, "(x0 + x1 * 5) ^ (x0 & 255) | 1 << 3", in, 2, NULL,
+                                     &out, 1),
+                     NKI_OK);
+    assert_int_equal(nki_tensor_dtype(out), NKI_INT32);
+    for (int i = 0; i < 4; i++) {
+        int32_t want =
+            (int32_t)(((uint32_t)va[i] + (uint32_t)vb[i] * 5u) ^ ((uint32_t)va[i] & 255u)) | 8;
+        assert_int_equal(((int32_t *)nki_tensor_data(out))[i], want);
+    }
+    nki_tensor_release(out);
+    nki_tensor_release(in[0]);
+    nki_tensor_release(in[1]);
+    nki_context_release(ctx);
+}
+
+static void elementwise__says_where_the_expression_is_wrong(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"", "character 1: it ends too soon"},
+        {"x0 +", "character 5"},
+        {"x0 x0", "character 4: expected an operator"},
+        {"x2", "there is no x2: 2 inputs are given"},
+        {"foo(x0)", "no function 'foo'"},
+        {"floor(x0)", "no function 'floor'"},
+        {"exp(x0, x1)", "'exp' takes 1 operand"},
+        {"maximum(x0)", "'maximum' takes 2 operands"},
+        {"x0 & 1", "'bitwise_and' is for integers"},
+        {"x0; x1", "has 2 results; there is room for 1"},
+        {"x0 = 3", "an input cannot be changed"},
+        {"a = x0", "it has no result"},
+        {"(x0", "expected ')'"},
+        {"1e999 * x0", "too large"},
+        {"exp(1) + x0", "of a number"},
+        {"1 / 0 + x0", "not computed"},
+    };
+    nki_context *ctx = context();
+    nki_tensor *a = numbers(ctx, NKI_FLOAT32, 3, SHAPE(3)), *out = NULL;
+    nki_tensor *in[] = {a, a};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(nki_elementwise(ctx, NULL, cases[i][0], in, 2, NULL, &out, 1),
+                         NKI_ERR_ARG);
+        if (!strstr(nki_context_error(ctx), cases[i][1])) {
+            fail_msg("'%s': %s", cases[i][0], nki_context_error(ctx));
+        }
+        assert_null(out);
+    }
+    nki_tensor *b = numbers(ctx, NKI_FLOAT32, 3, SHAPE(4));
+    in[1] = b;
+    assert_int_equal(nki_elementwise(ctx, NULL, "x0 + x1", in, 2, NULL, &out, 1), NKI_ERR_ARG);
+    assert_non_null(strstr(nki_context_error(ctx), "broadcast"));
+    assert_int_equal(counters(ctx).compiles, 0);
+    nki_tensor_release(a);
+    nki_tensor_release(b);
+    nki_context_release(ctx);
+}
+
+static void matmul__any_sizes_and_batches(void **state)
+{
+    (void)state;
+    static const size_t cases[][4] = {
+        {1, 3, 5, 7}, {1, 130, 200, 517}, {2, 1, 129, 1}, {3, 33, 64, 20}};
+    nki_context *ctx = context();
+    for (size_t c = 0; c < 4; c++) {
+        size_t bt = cases[c][0], m = cases[c][1], k = cases[c][2], n = cases[c][3];
+        for (int shared = 0; shared < 2; shared++) {
+            nki_tensor *a = numbers(ctx, NKI_FLOAT32, 1, SHAPE(bt, m, k)), *out = NULL;
+            nki_tensor *b = shared ? numbers(ctx, NKI_FLOAT32, 2, SHAPE(k, n))
+                                   : numbers(ctx, NKI_FLOAT32, 2, SHAPE(bt, k, n));
+            assert_int_equal(nki_matmul(ctx, NULL, a, b, &out), NKI_OK);
+            float *va = values(a), *vb = values(b), *vo = values(out);
+            for (size_t i = 0; i < bt * m * n; i++) {
+                size_t g = i / (m * n), r = i / n % m, col = i % n;
+                double want = 0;
+                for (size_t j = 0; j < k; j++) {
+                    want += (double)va[(g * m + r) * k + j] *
+                            (double)vb[(shared ? 0 : g * k * n) + j * n + col];
+                }
+                if (fabs(vo[i] - want) > 1e-3 * (1 + fabs(want))) {
+                    fail_msg("case %zu, element %zu: %g, not %g", c, i, (double)vo[i], want);
+                }
+            }
+            free(va);
+            free(vb);
+            free(vo);
+            nki_tensor_release(a);
+            nki_tensor_release(b);
+            nki_tensor_release(out);
+        }
+    }
+    nki_context_release(ctx);
+}
+
+static void softmax_and_sum__any_rank_and_long_rows(void **state)
+{
+    (void)state;
+    static const size_t cases[][3] = {{1, 1, 5}, {3, 50, 70}, {1, 2, 20000}};
+    nki_context *ctx = context();
+    for (size_t c = 0; c < 3; c++) {
+        size_t cols = cases[c][2], rows = cases[c][0] * cases[c][1];
+        nki_tensor *x = numbers(ctx, NKI_FLOAT32, 5, 3, cases[c]), *y = NULL, *s = NULL;
+        assert_int_equal(nki_softmax(ctx, NULL, x, &y), NKI_OK);
+        assert_int_equal(nki_sum(ctx, NULL, x, &s), NKI_OK);
+        assert_int_equal(nki_tensor_ndim(s), 2);
+        float *vx = values(x), *vy = values(y), *vs = values(s);
+        for (size_t r = 0; r < rows; r++) {
+            double total = 0, sum = 0;
+            for (size_t i = 0; i < cols; i++) {
+                total += exp(vx[r * cols + i] - 7.5);
+                sum += vx[r * cols + i];
+            }
+            assert_true(fabs(vs[r] - sum) <= 1e-3 * (1 + fabs(sum)));
+            for (size_t i = 0; i < cols; i++) {
+                double want = exp(vx[r * cols + i] - 7.5) / total;
+                assert_true(fabs(vy[r * cols + i] - want) <= 1e-5 * want);
+            }
+        }
+        free(vx);
+        free(vy);
+        free(vs);
+        nki_tensor_release(x);
+        nki_tensor_release(y);
+        nki_tensor_release(s);
+    }
+    nki_tensor *v = numbers(ctx, NKI_BFLOAT16, 5, SHAPE(3)), *s = NULL;
+    assert_int_equal(nki_sum(ctx, NULL, v, &s), NKI_OK);
+    assert_int_equal(nki_tensor_ndim(s), 0);
+    nki_tensor_release(s);
+    nki_tensor_release(v);
+    v = numbers(ctx, NKI_FLOAT32, 5, SHAPE(4, 0));
+    assert_int_equal(nki_sum(ctx, NULL, v, &s), NKI_OK);
+    assert_int_equal(nki_tensor_count(s), 4);
+    assert_true(((float *)nki_tensor_data(s))[3] == 0.0f);
+    nki_tensor_release(s);
+    nki_tensor_release(v);
+    nki_context_release(ctx);
+}
+
+// The library's kernel as a user's file: the same container, by the same steps.
+static void path__is_one_for_library_and_user(void **state)
+{
+    (void)state;
+    nki_context *ctx = context();
+    nki_tensor *x = numbers(ctx, NKI_FLOAT32, 5, SHAPE(4, 6)), *y = NULL, *z = NULL;
+    const stdlib_module *m = stdlib_op_find("softmax");
+    assert_non_null(m);
+    nki_counters before = counters(ctx);
+    assert_int_equal(nki_softmax(ctx, NULL, x, &y), NKI_OK);
+    nki_counters after = counters(ctx);
+    nki_op *op = NULL, *lib = NULL;
+    const nki_source src = {m->path, m->text, m->len};
+    assert_int_equal(nki_op_open(ctx, &src, "softmax", NULL, &op), NKI_OK);
+    assert_int_equal(nki_op_builtin(ctx, "softmax", &lib), NKI_OK);
+    nki_kernel *k[3] = {NULL, NULL, NULL};
+    assert_int_equal(nki_op_specialize(op, NKI_ARGS(NKI_T(x)), NULL, NULL, &k[0]), NKI_OK);
+    assert_int_equal(nki_op_specialize(lib, NKI_ARGS(NKI_T(x)), NULL, NULL, &k[1]), NKI_OK);
+    assert_ptr_equal(k[0], k[1]);  // one key, one kernel
+    assert_int_equal(counters(ctx).compiles, 1);
+    assert_int_equal(counters(ctx).cache_hits, 2);
+    // Compiled apart from the cache: each counter moves as it did, and the bytes agree.
+    nki_counters start = counters(ctx);
+    assert_int_equal(
+        nki_kernel_compile(ctx, &src, "softmax", NKI_ARGS(NKI_T(x)), NULL, NULL, &k[2]), NKI_OK);
+    assert_int_equal(nki_kernel_call(k[2], NKI_ARGS(NKI_T(x)), &z, 1, NULL, NULL), NKI_OK);
+    nki_counters end = counters(ctx);
+    assert_int_equal(end.compiles - start.compiles, after.compiles - before.compiles);
+    assert_int_equal(end.loads - start.loads, after.loads - before.loads);
+    assert_int_equal(end.runs - start.runs, after.runs - before.runs);
+    assert_int_equal(end.runs - start.runs, 1);
+    size_t len[2];
+    const void *bytes = nki_kernel_neff(k[0], &len[0]), *own = nki_kernel_neff(k[2], &len[1]);
+    assert_int_equal(len[0], len[1]);
+    assert_memory_equal(bytes, own, len[0]);
+    assert_memory_equal(nki_tensor_data(y), nki_tensor_data(z), nki_tensor_size_bytes(y));
+    for (int i = 0; i < 3; i++) {
+        nki_kernel_release(k[i]);
+    }
+    nki_op_release(op);
+    nki_op_release(lib);
+    nki_tensor_release(x);
+    nki_tensor_release(y);
+    nki_tensor_release(z);
+    nki_context_release(ctx);
+}
+
+// ---- the cache
+
+static const char scale_text[] = "import nki\n"
+                                 "import nki.isa as nisa\n"
+                                 "import nki.language as nl\n"
+                                 "from factor import FACTOR\n"
+                                 "@nki.jit\n"
+                                 "def scale(x, plus=0):\n"
+                                 "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+                                 "    t = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)\n"
+                                 "    nisa.dma_copy(dst=t, src=x)\n"
+                                 "    nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply,\n"
+                                 "                       operand0=FACTOR, op1=nl.add, operand1=plus)\n"
+                                 "    nisa.dma_copy(dst=y, src=t)\n"
+                                 "    return y\n";
+
+static int resolve_factor(void *ctx, const char *dotted, nki_module_text *out)
+{
+    const char *text = ctx;
+    if (strcmp(dotted, "factor") != 0) {
+        return 0;
+    }
+    *out = (nki_module_text){.path = "memory/factor.nki", .text = text, .len = strlen(text)};
+    return 1;
+}
+
+static float call_scale(nki_op *op, nki_tensor *x, int64_t plus)
+{
+    nki_tensor *y = NULL;
+    nki_status st = nki_op_call(op, NULL, NKI_ARGS(NKI_T(x), NKI_I(plus)), &y, 1, NULL);
+    assert_int_equal(st, NKI_OK);
+    float v = ((float *)nki_tensor_data(y))[0];
+    nki_tensor_release(y);
+    return v;
+}
+
+static void resolver__answers_imports(void **state)
+{
+    (void)state;
+    char text[] = "FACTOR = 3.0\n", broken[] = "FACTOR = = 3\n";
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    o.resolve = resolve_factor;
+    const nki_source src = {"scale.nki", scale_text, sizeof scale_text - 1};
+    for (int bad = 0; bad < 2; bad++) {
+        nki_context *ctx = NULL;
+        o.resolve_ctx = bad ? broken : text;
+        assert_int_equal(nki_context_create(&o, &ctx, NULL), NKI_OK);
+        nki_tensor *x = numbers(ctx, NKI_FLOAT32, 5, SHAPE(1, 4)), *y = NULL;
+        float first = ((float *)nki_tensor_data(x))[0];
+        nki_op *op = NULL;
+        nki_diags *ds = NULL;
+        assert_int_equal(nki_diags_create(&ds), NKI_OK);
+        assert_int_equal(nki_op_open(ctx, &src, NULL, NULL, &op), NKI_OK);
+        if (bad) {
+            assert_int_equal(nki_op_call(op, NULL, NKI_ARGS(NKI_T(x)), &y, 1, ds), NKI_ERR_DIAG);
+            nki_diag d;
+            assert_int_equal(nki_diags_at(ds, 0, &d), NKI_OK);
+            assert_string_equal(d.path, "memory/factor.nki");
+        } else {
+            assert_true(call_scale(op, x, 1) == first * 3 + 1);
+        }
+        nki_diags_release(ds);
+        nki_op_release(op);
+        nki_tensor_release(x);
+        nki_context_release(ctx);
+    }
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void cache__sees_values_and_changed_imports(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/nki_op_XXXXXX", path[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/factor.nki", dir);
+    write_file(path, "FACTOR = 2.0\n");
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    const char *roots[] = {dir};
+    o.import_roots = roots;
+    o.import_root_count = 1;
+    nki_context *ctx = NULL;
+    assert_int_equal(nki_context_create(&o, &ctx, NULL), NKI_OK);
+    nki_tensor *x = numbers(ctx, NKI_FLOAT32, 5, SHAPE(1, 4));
+    float first = ((float *)nki_tensor_data(x))[0];
+    nki_op *op = NULL;
+    const nki_source src = {"scale.nki", scale_text, sizeof scale_text - 1};
+    assert_int_equal(nki_op_open(ctx, &src, "scale", NULL, &op), NKI_OK);
+    assert_true(call_scale(op, x, 1) == first * 2 + 1);
+    assert_true(call_scale(op, x, 1) == first * 2 + 1);
+    assert_true(call_scale(op, x, 2) == first * 2 + 2);
+    assert_int_equal(counters(ctx).compiles, 2);
+    assert_int_equal(counters(ctx).cache_hits, 1);
+    write_file(path, "FACTOR = 10.0\n");
+    assert_true(call_scale(op, x, 1) == first * 10 + 1);
+    assert_int_equal(counters(ctx).compiles, 3);
+    nki_op_release(op);
+    nki_tensor_release(x);
+    nki_context_release(ctx);
+    unlink(path);
+    rmdir(dir);
+}
+
+typedef struct racer {
+    nki_context *ctx;
+    nki_tensor *x;
+    nki_status st;
+    const char *text;
+} racer;
+
+static void *race(void *arg)
+{
+    racer *r = arg;
+    nki_tensor *y = NULL;
+    r->st = nki_elementwise(r->ctx, NULL, r->text, &r->x, 1, NULL, &y, 1);
+    nki_tensor_release(y);
+    return NULL;
+}
+
+static void cache__compiles_once_for_many_callers(void **state)
+{
+    (void)state;
+    nki_context *ctx = context();
+    nki_tensor *x = numbers(ctx, NKI_FLOAT32, 5, SHAPE(40, 60));
+    enum { RACERS = 4 };
+    racer r[RACERS];
+    pthread_t t[RACERS];
+    for (int i = 0; i < RACERS; i++) {
+        r[i] = (racer){ctx, x, NKI_ERR_INTERNAL, "tanh(x0) * 2 + x0"};
+        assert_int_equal(pthread_create(&t[i], NULL, race, &r[i]), 0);
+    }
+    for (int i = 0; i < RACERS; i++) {
+        pthread_join(t[i], NULL);
+        assert_int_equal(r[i].st, NKI_OK);
+    }
+    nki_counters c = counters(ctx);
+    assert_int_equal(c.compiles, 1);
+    assert_int_equal(c.cache_misses, 1);
+    assert_int_equal(c.cache_hits, RACERS - 1);
+    nki_tensor_release(x);
+    nki_context_release(ctx);
+}
+
+static void cache__drops_the_oldest_that_nobody_has(void **state)
+{
+    (void)state;
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    o.cache_bytes = 1;  // nothing is kept that is not in use
+    nki_context *ctx = NULL;
+    assert_int_equal(nki_context_create(&o, &ctx, NULL), NKI_OK);
+    nki_tensor *x = numbers(ctx, NKI_FLOAT32, 5, SHAPE(4, 6)), *y = NULL;
+    nki_op *op = NULL;
+    nki_kernel *held = NULL, *again = NULL;
+    assert_int_equal(nki_op_builtin(ctx, "softmax", &op), NKI_OK);
+    assert_int_equal(nki_op_specialize(op, NKI_ARGS(NKI_T(x)), NULL, NULL, &held), NKI_OK);
+    assert_int_equal(nki_sum(ctx, NULL, x, &y), NKI_OK);
+    nki_tensor_release(y);
+    assert_int_equal(counters(ctx).cache_evictions, 1);  // the sum
+    assert_int_equal(nki_op_specialize(op, NKI_ARGS(NKI_T(x)), NULL, NULL, &again), NKI_OK);
+    assert_ptr_equal(held, again);
+    nki_kernel_release(held);
+    nki_kernel_release(again);
+    assert_int_equal(counters(ctx).cache_evictions, 2);
+    assert_int_equal(counters(ctx).cache_bytes, 0);
+    nki_op_release(op);
+    nki_tensor_release(x);
+    nki_context_release(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elementwise__broadcasts_any_shapes),
+        cmocka_unit_test(elementwise__operators_and_types),
+        cmocka_unit_test(elementwise__integers_are_exact),
+        cmocka_unit_test(elementwise__says_where_the_expression_is_wrong),
+        cmocka_unit_test(matmul__any_sizes_and_batches),
+        cmocka_unit_test(softmax_and_sum__any_rank_and_long_rows),
+        cmocka_unit_test(path__is_one_for_library_and_user),
+        cmocka_unit_test(resolver__answers_imports),
+        cmocka_unit_test(cache__sees_values_and_changed_imports),
+        cmocka_unit_test(cache__compiles_once_for_many_callers),
+        cmocka_unit_test(cache__drops_the_oldest_that_nobody_has),
+    };
+    return cmocka_run_group_tests_name("runtime.op", tests, NULL, NULL);
+}

@@ -1,0 +1,704 @@
+// Streams and events: order, failures, waiting, cancelling, forks, and random programs against a
+// model that runs them in the order of submission.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <nki/nki.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+// mix returns (a + b) / 2, fold makes it of a in place; both exact to model in C.
+static const char kernels_text[] =
+    "import nki\n"
+    "import nki.isa as nisa\n"
+    "import nki.language as nl\n"
+    "def half_sum(a, b):\n"
+    "    x = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.sbuf)\n"
+    "    y = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.sbuf)\n"
+    "    nisa.dma_copy(dst=x, src=a)\n"
+    "    nisa.dma_copy(dst=y, src=b)\n"
+    "    nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)\n"
+    "    nisa.tensor_scalar(dst=x, data=x, op0=nl.multiply, operand0=0.5)\n"
+    "    return x\n"
+    "@nki.jit\n"
+    "def mix(a, b):\n"
+    "    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)\n"
+    "    nisa.dma_copy(dst=out, src=half_sum(a, b))\n"
+    "    return out\n"
+    "@nki.jit\n"
+    "def fold(a, b):\n"
+    "    nisa.dma_copy(dst=a, src=half_sum(a, b))\n"
+    "    return a\n"
+    "@nki.jit\n"
+    "def pick(x, at):\n"
+    "    out = nl.ndarray((1, x.shape[1]), dtype=x.dtype, buffer=nl.shared_hbm)\n"
+    "    t = nl.ndarray((1, 1), dtype=nl.int32, buffer=nl.sbuf)\n"
+    "    nisa.dma_copy(dst=t, src=at)\n"
+    "    r = nisa.register_alloc(0)\n"
+    "    nisa.register_load(dst=r, src=t)\n"
+    "    row = nl.ndarray((1, x.shape[1]), dtype=x.dtype, buffer=nl.sbuf)\n"
+    "    nisa.dma_copy(dst=row, src=x.ap(pattern=[[x.shape[1], 1], [1, x.shape[1]]],\n"
+    "                                    scalar_offset=r, indirect_dim=0))\n"
+    "    nisa.dma_copy(dst=out, src=row)\n"
+    "    return out\n";
+
+enum { ROWS = 2, COLS = 4, CELLS = ROWS * COLS };
+
+typedef struct rig {
+    nki_context *ctx;
+    nki_kernel *mix, *fold, *pick;
+} rig;
+
+static nki_kernel *kernel(nki_context *ctx, const char *name, const nki_arg *args, size_t n)
+{
+    const nki_source src = {"kernels.nki", kernels_text, sizeof kernels_text - 1};
+    nki_kernel *k = NULL;
+    nki_status st = nki_kernel_compile(ctx, &src, name, args, n, NULL, NULL, &k);
+    if (st != NKI_OK) {
+        print_message("%s\n", nki_context_error(ctx));
+    }
+    assert_int_equal(st, NKI_OK);
+    return k;
+}
+
+static rig rig_open(uint32_t devices, int blocking)
+{
+    rig r;
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    o.device_count = devices;
+    o.blocking = blocking;
+    assert_int_equal(nki_context_create(&o, &r.ctx, NULL), NKI_OK);
+    const nki_tensor_info t = {.dtype = NKI_FLOAT32, .ndim = 2, .shape = {ROWS, COLS}};
+    const nki_tensor_info at = {.dtype = NKI_INT32, .ndim = 2, .shape = {1, 1}};
+    const nki_arg two[] = {{.spec = &t}, {.spec = &t}};
+    const nki_arg index[] = {{.spec = &t}, {.spec = &at}};
+    r.mix = kernel(r.ctx, "mix", two, 2);
+    r.fold = kernel(r.ctx, "fold", two, 2);
+    r.pick = kernel(r.ctx, "pick", index, 2);
+    return r;
+}
+
+static void rig_close(rig *r)
+{
+    nki_kernel_release(r->mix);
+    nki_kernel_release(r->fold);
+    nki_kernel_release(r->pick);
+    nki_context_release(r->ctx);
+}
+
+static nki_tensor *filled(nki_context *ctx, float v)
+{
+    float data[CELLS];
+    nki_tensor *t = NULL;
+    for (int i = 0; i < CELLS; i++) {
+        data[i] = v + (float)i;
+    }
+    assert_int_equal(nki_tensor_from(ctx, NKI_FLOAT32, 2, (const size_t[]){ROWS, COLS}, data,
+                                     NKI_FLOAT32, &t),
+                     NKI_OK);
+    return t;
+}
+
+static nki_stream *stream(nki_context *ctx, int priority)
+{
+    nki_stream *s = NULL;
+    nki_stream_opts o = NKI_STREAM_OPTS_INIT;
+    o.priority = priority;
+    assert_int_equal(nki_stream_create(ctx, NULL, &o, &s), NKI_OK);
+    return s;
+}
+
+static float first(nki_tensor *t)
+{
+    float data[CELLS] = {0};
+    assert_int_equal(nki_tensor_copy_out(t, data, NKI_FLOAT32, nki_tensor_count(t)), NKI_OK);
+    return data[0];
+}
+
+// ---- one thing at a time
+
+static void stream__runs_in_order_and_reads_wait(void **state)
+{
+    (void)state;
+    rig r = rig_open(1, 0);
+    nki_stream *s = stream(r.ctx, 0);
+    nki_tensor *a = filled(r.ctx, 0), *b = filled(r.ctx, 8), *out = NULL;
+    for (int i = 0; i < 3; i++) {
+        nki_tensor *same = NULL;
+        assert_int_equal(
+            nki_kernel_submit(r.fold, s, NKI_ARGS(NKI_T(a), NKI_T(b)), &same, 1), NKI_OK);
+        nki_tensor_release(same);
+    }
+    assert_int_equal(nki_kernel_submit(r.mix, s, NKI_ARGS(NKI_T(a), NKI_T(b)), &out, 1), NKI_OK);
+    // 0 -> 4 -> 6 -> 7, then (7 + 8) / 2; the read waits by itself.
+    assert_true(first(out) == 7.5f);
+    int idle = 0;
+    assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, NULL), NKI_OK);
+    assert_int_equal(nki_stream_query(s, &idle), NKI_OK);
+    assert_true(idle);
+    nki_tensor *into[] = {out};
+    assert_int_equal(nki_kernel_submit_into(r.mix, s, NKI_ARGS(NKI_T(b), NKI_T(b)), into, 1),
+                     NKI_OK);
+    assert_true(first(out) == 8.0f);
+    into[0] = b;
+    assert_int_equal(nki_kernel_submit_into(r.mix, s, NKI_ARGS(NKI_T(b), NKI_T(b)), into, 1),
+                     NKI_ERR_ARG);
+    assert_non_null(strstr(nki_context_error(r.ctx), "memory of another"));
+    nki_tensor_release(out);
+    nki_tensor_release(a);
+    nki_tensor_release(b);
+    nki_stream_release(s);
+    rig_close(&r);
+}
+
+static int fail_17(void *ctx)
+{
+    (void)ctx;
+    return 17;
+}
+
+static int count(void *ctx)
+{
+    atomic_fetch_add((atomic_int *)ctx, 1);
+    return 0;
+}
+
+static void failure__is_kept_once_and_follows_the_data(void **state)
+{
+    (void)state;
+    rig r = rig_open(1, 0);
+    nki_stream *s = stream(r.ctx, 0), *other = stream(r.ctx, 0);
+    nki_tensor *x = filled(r.ctx, 0), *at = NULL, *row = NULL, *next = NULL;
+    const int32_t far = 99;
+    assert_int_equal(nki_tensor_from(r.ctx, NKI_INT32, 2, (const size_t[]){1, 1}, &far, NKI_INT32,
+                                     &at),
+                     NKI_OK);
+    atomic_int ran;
+    atomic_init(&ran, 0);
+    assert_int_equal(nki_kernel_submit(r.pick, s, NKI_ARGS(NKI_T(x), NKI_T(at)), &row, 1), NKI_OK);
+    assert_int_equal(nki_stream_submit_host(s, count, &ran), NKI_OK);  // skipped
+    nki_diags *ds = NULL;
+    assert_int_equal(nki_diags_create(&ds), NKI_OK);
+    assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, ds), NKI_ERR_DIAG);
+    // The kernel, its source place, the operand and the value found.
+    const char *why = nki_context_error(r.ctx);
+    assert_non_null(strstr(why, "pick: kernels.nki:"));
+    assert_non_null(strstr(why, "99"));
+    assert_int_equal(nki_diags_errors(ds), 1);
+    nki_diag d;
+    assert_int_equal(nki_diags_at(ds, 0, &d), NKI_OK);
+    assert_int_equal(d.line, 28);
+    assert_int_equal(atomic_load(&ran), 0);
+    // Returned once; the stream goes on.
+    assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, ds), NKI_OK);
+    assert_int_equal(nki_stream_submit_host(s, count, &ran), NKI_OK);
+    assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, NULL), NKI_OK);
+    assert_int_equal(atomic_load(&ran), 1);
+    // What was not computed cannot be read, on any stream, until it is written.
+    float data[COLS];
+    assert_int_equal(nki_tensor_copy_out(row, data, NKI_FLOAT32, COLS), NKI_ERR_DIAG);
+    nki_tensor *sum = NULL;
+    assert_int_equal(nki_sum(r.ctx, other, row, &sum), NKI_OK);
+    assert_int_equal(nki_stream_synchronize(other, NKI_FOREVER, NULL), NKI_ERR_DIAG);
+    assert_non_null(strstr(nki_context_error(r.ctx), "pick: kernels.nki:"));
+    nki_tensor_release(sum);
+    const float fresh[COLS] = {1, 2, 3, 4};
+    assert_int_equal(nki_tensor_copy_in(row, fresh, NKI_FLOAT32, COLS), NKI_OK);
+    assert_int_equal(nki_sum(r.ctx, other, row, &sum), NKI_OK);
+    assert_true(first(sum) == 10.0f);
+    // A synchronous call returns its own failure.
+    assert_int_equal(
+        nki_kernel_call(r.pick, NKI_ARGS(NKI_T(x), NKI_T(at)), &next, 1, ds, NULL), NKI_ERR_DIAG);
+    assert_null(next);
+    assert_int_equal(nki_diags_errors(ds), 2);
+    assert_int_equal(nki_device_synchronize(nki_context_device(r.ctx, 0), NKI_FOREVER, NULL),
+                     NKI_OK);
+    nki_diags_release(ds);
+    nki_tensor_release(sum);
+    nki_tensor_release(row);
+    nki_tensor_release(at);
+    nki_tensor_release(x);
+    nki_stream_release(other);
+    nki_stream_release(s);
+    rig_close(&r);
+}
+
+static void failure__crosses_events_and_devices(void **state)
+{
+    (void)state;
+    rig r = rig_open(2, 0);
+    nki_stream *a = stream(r.ctx, 0), *b = NULL;
+    nki_device *second = nki_context_device(r.ctx, 1);
+    assert_int_equal(nki_stream_create(r.ctx, second, NULL, &b), NKI_OK);
+    nki_event *e = NULL;
+    assert_int_equal(nki_event_create(r.ctx, &e), NKI_OK);
+    atomic_int ran;
+    atomic_init(&ran, 0);
+    assert_int_equal(nki_stream_submit_host(a, fail_17, NULL), NKI_OK);
+    assert_int_equal(nki_event_record(e, a), NKI_OK);
+    assert_int_equal(nki_stream_wait(b, e), NKI_OK);
+    assert_int_equal(nki_stream_submit_host(b, count, &ran), NKI_OK);
+    assert_int_equal(nki_event_synchronize(e, NKI_FOREVER, NULL), NKI_ERR_HOST);
+    assert_int_equal(nki_device_synchronize(second, NKI_FOREVER, NULL), NKI_ERR_HOST);
+    assert_non_null(strstr(nki_context_error(r.ctx), "17"));
+    assert_int_equal(nki_device_synchronize(second, NKI_FOREVER, NULL), NKI_OK);
+    assert_int_equal(nki_stream_synchronize(a, NKI_FOREVER, NULL), NKI_ERR_HOST);
+    assert_int_equal(atomic_load(&ran), 0);
+    // A stream that goes away leaves its failure to the device.
+    assert_int_equal(nki_stream_submit_host(b, fail_17, NULL), NKI_OK);
+    nki_stream_release(b);
+    assert_int_equal(nki_device_synchronize(second, NKI_FOREVER, NULL), NKI_ERR_HOST);
+    nki_event_release(e);
+    nki_stream_release(a);
+    rig_close(&r);
+}
+
+typedef struct gate {
+    pthread_mutex_t lock;
+    pthread_cond_t opened;
+    int open, entered;
+} gate;
+
+static int wait_at(void *ctx)
+{
+    gate *g = ctx;
+    pthread_mutex_lock(&g->lock);
+    g->entered = 1;
+    pthread_cond_broadcast(&g->opened);
+    while (!g->open) {
+        pthread_cond_wait(&g->opened, &g->lock);
+    }
+    pthread_mutex_unlock(&g->lock);
+    return 0;
+}
+
+static void gate_wait_entered(gate *g)
+{
+    pthread_mutex_lock(&g->lock);
+    while (!g->entered) {
+        pthread_cond_wait(&g->opened, &g->lock);
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
+static void gate_open(gate *g)
+{
+    pthread_mutex_lock(&g->lock);
+    g->open = 1;
+    pthread_cond_broadcast(&g->opened);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static void timeout_and_cancel__leave_a_sound_stream(void **state)
+{
+    (void)state;
+    rig r = rig_open(1, 0);
+    nki_stream *s = stream(r.ctx, 0);
+    nki_event *e = NULL;
+    gate g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+    atomic_int ran;
+    atomic_init(&ran, 0);
+    nki_tensor *a = filled(r.ctx, 0), *out = NULL;
+    assert_int_equal(nki_event_create(r.ctx, &e), NKI_OK);
+    assert_int_equal(nki_stream_submit_host(s, wait_at, &g), NKI_OK);
+    gate_wait_entered(&g);
+    assert_int_equal(nki_stream_submit_host(s, count, &ran), NKI_OK);
+    assert_int_equal(nki_kernel_submit(r.mix, s, NKI_ARGS(NKI_T(a), NKI_T(a)), &out, 1), NKI_OK);
+    assert_int_equal(nki_event_record(e, s), NKI_OK);
+    int reached = 1, idle = 1;
+    assert_int_equal(nki_stream_synchronize(s, 2000000, NULL), NKI_ERR_TIMEOUT);
+    assert_int_equal(nki_event_synchronize(e, 0, NULL), NKI_ERR_TIMEOUT);
+    assert_int_equal(nki_event_query(e, &reached), NKI_OK);
+    assert_int_equal(nki_stream_query(s, &idle), NKI_OK);
+    assert_false(reached || idle);
+    assert_int_equal(nki_stream_cancel(s), NKI_OK);
+    gate_open(&g);
+    assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, NULL), NKI_ERR_CANCELLED);
+    assert_int_equal(nki_event_synchronize(e, NKI_FOREVER, NULL), NKI_ERR_CANCELLED);
+    assert_int_equal(atomic_load(&ran), 0);
+    float data[CELLS];
+    assert_int_equal(nki_tensor_copy_out(out, data, NKI_FLOAT32, CELLS), NKI_ERR_CANCELLED);
+    assert_int_equal(nki_stream_submit_host(s, count, &ran), NKI_OK);
+    assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, NULL), NKI_OK);
+    assert_int_equal(atomic_load(&ran), 1);
+    nki_counters c = NKI_COUNTERS_INIT;
+    assert_int_equal(nki_context_counters(r.ctx, &c), NKI_OK);
+    assert_int_equal(c.cancelled, 1);  // the rest was skipped because of it
+    nki_tensor_release(out);
+    nki_tensor_release(a);
+    nki_event_release(e);
+    nki_stream_release(s);
+    rig_close(&r);
+}
+
+typedef struct order {
+    char text[16];
+    size_t n;
+} order;
+
+typedef struct mark {
+    order *o;
+    char c;
+} mark;
+
+static int note(void *ctx)
+{
+    mark *m = ctx;
+    m->o->text[m->o->n++] = m->c;
+    return 0;
+}
+
+static void priority__decides_among_what_is_ready(void **state)
+{
+    (void)state;
+    rig r = rig_open(1, 0);
+    nki_stream *low = stream(r.ctx, -1), *mid = stream(r.ctx, 0), *high = stream(r.ctx, 5);
+    gate g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+    order o = {{0}, 0};
+    mark m[] = {{&o, 'a'}, {&o, 'b'}, {&o, 'c'}, {&o, 'd'}};
+    assert_int_equal(nki_stream_submit_host(mid, wait_at, &g), NKI_OK);
+    gate_wait_entered(&g);
+    assert_int_equal(nki_stream_submit_host(low, note, &m[3]), NKI_OK);
+    assert_int_equal(nki_stream_submit_host(mid, note, &m[2]), NKI_OK);
+    assert_int_equal(nki_stream_submit_host(high, note, &m[0]), NKI_OK);
+    assert_int_equal(nki_stream_submit_host(high, note, &m[1]), NKI_OK);
+    gate_open(&g);
+    assert_int_equal(nki_device_synchronize(nki_context_device(r.ctx, 0), NKI_FOREVER, NULL),
+                     NKI_OK);
+    assert_string_equal(o.text, "abcd");
+    nki_stream_release(low);
+    nki_stream_release(mid);
+    nki_stream_release(high);
+    rig_close(&r);
+}
+
+typedef struct inside {
+    nki_stream *s;
+    nki_status st;
+} inside;
+
+static int synchronize_inside(void *ctx)
+{
+    inside *i = ctx;
+    // Something is pending: this very function.
+    i->st = nki_stream_synchronize(i->s, NKI_FOREVER, NULL);
+    return 0;
+}
+
+static void host_function__may_not_wait_for_itself(void **state)
+{
+    (void)state;
+    rig r = rig_open(1, 0);
+    inside i = {stream(r.ctx, 0), NKI_OK};
+    assert_int_equal(nki_stream_submit_host(i.s, synchronize_inside, &i), NKI_OK);
+    assert_int_equal(nki_stream_synchronize(i.s, NKI_FOREVER, NULL), NKI_OK);
+    assert_int_equal(i.st, NKI_ERR_ARG);
+    nki_stream_release(i.s);
+    rig_close(&r);
+}
+
+static void blocking__runs_at_once_and_fails_at_once(void **state)
+{
+    (void)state;
+    rig r = rig_open(1, 1);
+    nki_stream *s = stream(r.ctx, 0);
+    nki_tensor *a = filled(r.ctx, 2), *out = NULL;
+    assert_int_equal(nki_stream_submit_host(s, fail_17, NULL), NKI_ERR_HOST);
+    assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, NULL), NKI_OK);
+    assert_int_equal(nki_kernel_submit(r.mix, s, NKI_ARGS(NKI_T(a), NKI_T(a)), &out, 1), NKI_OK);
+    assert_true(((float *)nki_tensor_data(out))[0] == 2.0f);
+    nki_event *e[2] = {NULL, NULL};
+    int64_t ns = -1;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(nki_event_create(r.ctx, &e[i]), NKI_OK);
+        assert_int_equal(nki_event_elapsed(e[0], e[0], &ns), i ? NKI_OK : NKI_ERR_ARG);
+        assert_int_equal(nki_event_record(e[i], s), NKI_OK);
+    }
+    assert_int_equal(nki_event_elapsed(e[0], e[1], &ns), NKI_OK);
+    assert_true(ns >= 0);
+    nki_event_release(e[0]);
+    nki_event_release(e[1]);
+    nki_tensor_release(out);
+    nki_tensor_release(a);
+    nki_stream_release(s);
+    rig_close(&r);
+}
+
+static void handles__may_go_before_their_work(void **state)
+{
+    (void)state;
+    rig r = rig_open(1, 0);
+    atomic_int ran;
+    atomic_init(&ran, 0);
+    nki_tensor *a = filled(r.ctx, 2), *out = NULL;
+    nki_stream *s = stream(r.ctx, 0);
+    nki_event *e = NULL;
+    assert_int_equal(nki_event_create(r.ctx, &e), NKI_OK);
+    assert_int_equal(nki_kernel_submit(r.mix, s, NKI_ARGS(NKI_T(a), NKI_T(a)), &out, 1), NKI_OK);
+    assert_int_equal(nki_stream_submit_host(s, count, &ran), NKI_OK);
+    assert_int_equal(nki_event_record(e, s), NKI_OK);
+    nki_tensor_release(a);
+    nki_tensor_release(out);
+    nki_event_release(e);
+    nki_stream_release(s);
+    rig_close(&r);
+    while (!atomic_load(&ran)) {  // the device's thread ends the context
+        nanosleep(&(const struct timespec){0, 100000}, NULL);
+    }
+}
+
+static void fork__leaves_the_parents_context_to_it(void **state)
+{
+    (void)state;
+    rig r = rig_open(1, 0);
+    nki_stream *s = stream(r.ctx, 0);
+    nki_tensor *a = filled(r.ctx, 2), *out = NULL;
+    assert_int_equal(nki_kernel_submit(r.mix, s, NKI_ARGS(NKI_T(a), NKI_T(a)), &out, 1), NKI_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int bad = 0;
+        nki_tensor *t = NULL;
+        bad |= nki_stream_synchronize(s, NKI_FOREVER, NULL) != NKI_ERR_ARG;
+        bad |= strstr(nki_context_error(r.ctx), "fork") == NULL;
+        bad |= nki_tensor_create(r.ctx, NKI_INT8, 0, NULL, &t) != NKI_ERR_ARG;
+        bad |= nki_kernel_call(r.mix, NKI_ARGS(NKI_T(a), NKI_T(a)), &t, 1, NULL, NULL) !=
+               NKI_ERR_ARG;
+        nki_tensor_release(a);
+        nki_stream_release(s);
+        nki_kernel_release(r.mix);
+        nki_context_release(r.ctx);
+        nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+        nki_context *own = NULL;
+        o.blocking = 1;
+        bad |= nki_context_create(&o, &own, NULL) != NKI_OK;
+        bad |= nki_tensor_create(own, NKI_INT8, 0, NULL, &t) != NKI_OK;
+        nki_tensor *sum = NULL;
+        bad |= nki_elementwise(own, NULL, "x0 + 1", &t, 1, NULL, &sum, 1) != NKI_OK;
+        _exit(bad);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(first(out) == 2.0f);
+    nki_tensor_release(out);
+    nki_tensor_release(a);
+    nki_stream_release(s);
+    rig_close(&r);
+}
+
+// ---- random programs
+
+enum { TENSORS = 6, STREAMS = 5, EVENTS = 3 };
+
+typedef struct world {
+    rig *r;
+    uint64_t random;
+    nki_tensor *t[TENSORS];
+    nki_stream *s[STREAMS];
+    nki_event *e[EVENTS];
+    // The model: what is there after each submission, as if it ran at once.
+    float value[TENSORS][CELLS];
+    int tensor_failed[TENSORS], stream_failed[STREAMS], event_failed[EVENTS];
+} world;
+
+static uint32_t roll(world *w, uint32_t n)
+{
+    w->random = w->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(w->random >> 33) % n;
+}
+
+static void step_kernel(world *w, int s)
+{
+    uint32_t a = roll(w, TENSORS), b = roll(w, TENSORS), o = roll(w, TENSORS);
+    nki_stream *st = w->s[s];
+    int in_place = roll(w, 2) == 0;
+    if (in_place) {
+        nki_tensor *same = NULL;
+        o = a;
+        if (a == b) {
+            return;
+        }
+        assert_int_equal(
+            nki_kernel_submit(w->r->fold, st, NKI_ARGS(NKI_T(w->t[a]), NKI_T(w->t[b])), &same, 1),
+            NKI_OK);
+        nki_tensor_release(same);
+    } else {
+        if (o == a || o == b) {
+            return;
+        }
+        assert_int_equal(nki_kernel_submit_into(w->r->mix, st,
+                                                NKI_ARGS(NKI_T(w->t[a]), NKI_T(w->t[b])),
+                                                &w->t[o], 1),
+                         NKI_OK);
+    }
+    if (w->stream_failed[s] || w->tensor_failed[a] || w->tensor_failed[b]) {
+        w->stream_failed[s] = w->tensor_failed[o] = 1;
+        return;
+    }
+    for (int i = 0; i < CELLS; i++) {
+        w->value[o][i] = (w->value[a][i] + w->value[b][i]) * 0.5f;
+    }
+    w->tensor_failed[o] = 0;
+}
+
+static void check_tensor(world *w, uint32_t i)
+{
+    float got[CELLS];
+    nki_status st = nki_tensor_copy_out(w->t[i], got, NKI_FLOAT32, CELLS);
+    assert_int_equal(st, w->tensor_failed[i] ? NKI_ERR_HOST : NKI_OK);
+    if (st == NKI_OK) {
+        assert_memory_equal(got, w->value[i], sizeof got);
+    }
+}
+
+static void step(world *w)
+{
+    int s = (int)roll(w, STREAMS), e = (int)roll(w, EVENTS);
+    uint32_t t = roll(w, TENSORS), what = roll(w, 100);
+    if (what < 60) {
+        step_kernel(w, s);
+    } else if (what < 70) {
+        assert_int_equal(nki_event_record(w->e[e], w->s[s]), NKI_OK);
+        w->event_failed[e] = w->stream_failed[s];
+    } else if (what < 80) {
+        assert_int_equal(nki_stream_wait(w->s[s], w->e[e]), NKI_OK);
+        w->stream_failed[s] |= w->event_failed[e];
+    } else if (what < 83) {
+        assert_int_equal(nki_stream_submit_host(w->s[s], fail_17, NULL), NKI_OK);
+        w->stream_failed[s] = 1;
+    } else if (what < 88) {
+        assert_int_equal(nki_stream_synchronize(w->s[s], NKI_FOREVER, NULL),
+                         w->stream_failed[s] ? NKI_ERR_HOST : NKI_OK);
+        w->stream_failed[s] = 0;
+    } else if (what < 92) {
+        for (int i = 0; i < CELLS; i++) {
+            w->value[t][i] = (float)roll(w, 1000);
+        }
+        assert_int_equal(nki_tensor_copy_in(w->t[t], w->value[t], NKI_FLOAT32, CELLS), NKI_OK);
+        w->tensor_failed[t] = 0;
+    } else if (what < 96) {
+        check_tensor(w, t);
+    } else {
+        assert_int_equal(nki_event_synchronize(w->e[e], NKI_FOREVER, NULL),
+                         w->event_failed[e] ? NKI_ERR_HOST : NKI_OK);
+    }
+}
+
+static void *random_program(void *arg)
+{
+    world *w = arg;
+    nki_context *ctx = w->r->ctx;
+    for (int i = 0; i < TENSORS; i++) {
+        w->t[i] = filled(ctx, (float)i);
+        for (int k = 0; k < CELLS; k++) {
+            w->value[i][k] = (float)(i + k);
+        }
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        nki_stream_opts o = NKI_STREAM_OPTS_INIT;
+        o.priority = i % 3;
+        o.blocking = 0;
+        assert_int_equal(nki_stream_create(ctx, nki_context_device(ctx, (size_t)i % 2), &o,
+                                           &w->s[i]),
+                         NKI_OK);
+    }
+    for (int i = 0; i < EVENTS; i++) {
+        assert_int_equal(nki_event_create(ctx, &w->e[i]), NKI_OK);
+    }
+    for (int i = 0; i < 1500; i++) {
+        step(w);
+    }
+    for (uint32_t i = 0; i < TENSORS; i++) {
+        check_tensor(w, i);
+        nki_tensor_release(w->t[i]);
+    }
+    for (int i = 0; i < STREAMS; i++) {
+        assert_int_equal(nki_stream_synchronize(w->s[i], NKI_FOREVER, NULL),
+                         w->stream_failed[i] ? NKI_ERR_HOST : NKI_OK);
+        nki_stream_release(w->s[i]);
+    }
+    for (int i = 0; i < EVENTS; i++) {
+        nki_event_release(w->e[i]);
+    }
+    return NULL;
+}
+
+static void random_programs__equal_the_order_of_submission(void **state)
+{
+    (void)state;
+    enum { THREADS = 2 };
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        rig r = rig_open(2, 0);
+        static world w[THREADS];
+        pthread_t thread[THREADS];
+        memset(w, 0, sizeof w);
+        for (int i = 0; i < THREADS; i++) {
+            w[i].r = &r;
+            w[i].random = seed * 100 + (uint64_t)i;
+            assert_int_equal(pthread_create(&thread[i], NULL, random_program, &w[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(thread[i], NULL);
+        }
+        rig_close(&r);
+    }
+}
+
+static void *call_many(void *arg)
+{
+    rig *r = arg;
+    nki_tensor *a = filled(r->ctx, 1), *b = filled(r->ctx, 3), *out = NULL;
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(
+            nki_kernel_call(r->mix, NKI_ARGS(NKI_T(a), NKI_T(b)), &out, 1, NULL, NULL), NKI_OK);
+        assert_true(((float *)nki_tensor_data(out))[1] == 3.0f);
+        nki_tensor_release(out);
+    }
+    nki_tensor_release(a);
+    nki_tensor_release(b);
+    return NULL;
+}
+
+static void call__from_many_threads(void **state)
+{
+    (void)state;
+    rig r = rig_open(1, 0);
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_create(&t[i], NULL, call_many, &r), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(t[i], NULL);
+    }
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stream__runs_in_order_and_reads_wait),
+        cmocka_unit_test(failure__is_kept_once_and_follows_the_data),
+        cmocka_unit_test(failure__crosses_events_and_devices),
+        cmocka_unit_test(timeout_and_cancel__leave_a_sound_stream),
+        cmocka_unit_test(priority__decides_among_what_is_ready),
+        cmocka_unit_test(host_function__may_not_wait_for_itself),
+        cmocka_unit_test(blocking__runs_at_once_and_fails_at_once),
+        cmocka_unit_test(handles__may_go_before_their_work),
+        cmocka_unit_test(fork__leaves_the_parents_context_to_it),
+        cmocka_unit_test(random_programs__equal_the_order_of_submission),
+        cmocka_unit_test(call__from_many_threads),
+    };
+    return cmocka_run_group_tests_name("runtime.stream", tests, NULL, NULL);
+}
