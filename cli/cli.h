@@ -12,6 +12,8 @@ enum { EXIT_DONE = 0, EXIT_DIAG = 1, EXIT_USAGE = 2, EXIT_DIFFERS = 3, EXIT_OTHE
 
 enum { STAGE_MAX = 8 };
 
+typedef enum memory_form { MEMORY_NONE, MEMORY_TEXT, MEMORY_SVG } memory_form;
+
 typedef struct named_text {
     const char *name, *value;
 } named_text;
@@ -35,7 +37,10 @@ typedef struct cli_opts {
     const char *json_file, *csv_file, *perfetto_file, *html_file, *against;  // nki profile
     named_text *trips, *machine;
     size_t trip_count, machine_count;
-    bool instructions;
+    bool instructions, list_schedule, verify;
+    memory_form memory_map;  // nki inspect
+    bool reorder;            // nki run --order
+    uint64_t order_seed;
     nki_diag_format diag_format;
     int color;  // 0 or 1, after --color and the terminal were looked at
     bool quiet, verbose, help, parse_only, run_checks, times, print, raw;
@@ -49,8 +54,8 @@ typedef struct command {
     int (*run)(cli_opts *o);
 } command;
 
-extern const command command_check, command_run, command_compile, command_diff, command_isa,
-    command_explain, command_profile;
+extern const command command_check, command_run, command_compile, command_bindgen, command_diff,
+    command_isa, command_explain, command_profile;
 
 // Says what is wrong with the command line on standard error; returns EXIT_USAGE.
 int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -80,8 +80,10 @@ const command command_diff = {
     "    --threads N  --seed N\n"
     "    --target trn1|trn2|trn3, --grid N, -I DIR, --env NAME=VALUE\n"
     "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
+    "    --schedule=program|list     order in which engines issue; --verify proves it\n"
     "    --memory-limit SIZE  --step-limit N      of the compile\n"
     "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "--rtol --atol --threads --seed --target --grid -I --env -W --memory-limit --step-limit "
+    "--rtol --atol --threads --seed --target --grid -I --env -W --schedule --verify --memory-limit "
+    "--step-limit "
     "--diag-format --color -q -v",
     diff};

@@ -2,6 +2,7 @@
 
 #include <nki/tool.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,30 +11,29 @@ static const char *severity_text(nki_severity s)
     return s == NKI_ERROR ? "error" : s == NKI_WARNING ? "warning" : "note";
 }
 
-static void print_paragraph(const char *text, int indent)
+// Words of text on lines of at most 96 columns; a line end in text stays one. col: columns already
+// printed.
+static void print_words(const char *text, int col)
 {
     enum { WIDTH = 96 };
-    int col = indent;
-    printf("%*s", indent, "");
+    bool first = true;
     while (*text) {
         size_t n = strcspn(text, " \n");
-        if (col + (int)n > WIDTH && col > indent) {
-            printf("\n%*s", indent, "");
-            col = indent;
+        if (!first && col + 1 + (int)n > WIDTH) {
+            putchar('\n');
+            col = 0;
+        } else if (!first && col) {
+            putchar(' ');
+            col++;
         }
         col += printf("%.*s", (int)n, text);
         text += n;
+        first = false;
         if (*text == '\n') {
-            printf("\n%*s", indent, "");
-            col = indent;
-            text++;
-        } else if (*text == ' ') {
-            text++;
-            if (*text) {
-                putchar(' ');
-                col++;
-            }
+            putchar('\n');
+            col = 0;
         }
+        text += strspn(text, " \n");
     }
     putchar('\n');
 }
@@ -50,14 +50,13 @@ static void print_verbatim(const char *text)
 static void print_row(const nki_diag_row *r)
 {
     printf("%s[%s]\n\n", severity_text(r->severity), r->name);
-    print_paragraph(r->meaning, 0);
+    print_words(r->meaning, 0);
     if (*r->example) {
         puts("\nExample:\n");
         print_verbatim(r->example);
     }
     if (*r->fix) {
-        putchar('\n');
-        print_paragraph(r->fix, 0);
+        print_words(r->fix, printf("\nFix: ") - 1);
     }
     if (*r->exception) {
         printf("\nA kernel may catch it as %s.\n", r->exception);
@@ -117,6 +116,29 @@ static int explain_name(const char *word)
     return usage_error("there is no diagnostic '%s'; nki explain lists them", name);
 }
 
+// One line a diagnostic: the beginning of its meaning, up to the end of its first sentence.
+static void print_line(const nki_diag_row *r)
+{
+    enum { WIDTH = 62 };
+    size_t n = strcspn(r->meaning, "\n"), cut = n;
+    for (size_t i = 0; i + 1 < n; i++) {
+        if ((r->meaning[i] == '.' || r->meaning[i] == ':') && r->meaning[i + 1] == ' ') {
+            cut = i;
+            break;
+        }
+    }
+    if (cut == n && n && r->meaning[n - 1] == '.') {
+        cut--;
+    }
+    bool whole = cut <= WIDTH;
+    if (!whole) {
+        for (cut = WIDTH - 3; cut > 1 && r->meaning[cut] != ' '; cut--) {
+        }
+    }
+    printf("%-8s %-26s %.*s%s\n", severity_text(r->severity), r->name, (int)cut, r->meaning,
+           whole ? "" : "...");
+}
+
 static int explain(cli_opts *o)
 {
     for (size_t i = 0; i < o->word_count; i++) {
@@ -131,7 +153,10 @@ static int explain(cli_opts *o)
     for (size_t i = 0; !o->word_count && i < nki_diag_row_count(); i++) {
         nki_diag_row r;
         nki_diag_row_at(i, &r);
-        printf("%-8s %s\n", severity_text(r.severity), r.name);
+        print_line(&r);
+    }
+    if (!o->word_count) {
+        puts("\nnki explain NAME prints the whole meaning, an example and the fix.");
     }
     return EXIT_DONE;
 }
@@ -139,5 +164,5 @@ static int explain(cli_opts *o)
 const command command_explain = {
     "explain", "explain [DIAGNOSTIC...]",
     "a diagnostic's meaning, an example, the fix\n\n"
-    "DIAGNOSTIC is the name that a message shows in brackets. Without one: all names.\n",
+    "DIAGNOSTIC is the name that a message shows in brackets. Without one: all, a line each.\n",
     "", explain};

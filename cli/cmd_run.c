@@ -187,9 +187,11 @@ const command command_run = {
     "    --target trn1|trn2|trn3, --grid N, -I DIR, --env NAME=VALUE\n"
     "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
     "    --dump=ast,ir,placed,sched  --stop-after=STAGE\n"
+    "    --schedule=program|list     order in which engines issue; --verify proves it\n"
     "    --memory-limit SIZE  --step-limit N      of the compile\n"
     "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
     "--out --expect --rtol --atol --print --raw --time --repeat --warmup --threads --seed --check "
-    "--target --grid -I --env -W --dump --stop-after --memory-limit --step-limit --diag-format "
+    "--target --grid -I --env -W --dump --stop-after --schedule --verify --memory-limit "
+    "--step-limit --diag-format "
     "--color -q -v",
     run};

@@ -168,6 +168,27 @@ static int set_diag_format(const char *text, cli_opts *o)
     return st;
 }
 
+static int set_schedule(const char *text, cli_opts *o)
+{
+    static const char *const words[] = {"program", "list"};
+    int c;
+    int st = choice("--schedule", text, words, 2, &c);
+    if (st == EXIT_DONE) {
+        o->list_schedule = c == 1;
+    }
+    return st;
+}
+
+// --memory, --memory=text, --memory=svg
+static int set_memory(const char *text, cli_opts *o)
+{
+    static const char *const words[] = {"text", "svg"};
+    int c = 0;
+    int st = text ? choice("--memory", text, words, 2, &c) : EXIT_DONE;
+    o->memory_map = c == 1 ? MEMORY_SVG : MEMORY_TEXT;
+    return st;
+}
+
 static int add_word(const char ***list, size_t *count, const char *word)
 {
     void *p = *list;
@@ -253,48 +274,56 @@ typedef enum option_id {
     OPT_INSTRUCTIONS,
     OPT_TRIP,
     OPT_MACHINE,
+    OPT_SCHEDULE,
+    OPT_VERIFY,
+    OPT_ORDER,
+    OPT_MEMORY,
     OPT_COUNT
 } option_id;
 
 static const struct {
     const char *name;
-    bool takes_value;
+    enum { TAKES_NONE, TAKES_VALUE, MAY_TAKE } takes;  // MAY_TAKE: only as --name=value
 } options[OPT_COUNT] = {
-    [OPT_TARGET] = {"--target", true},
-    [OPT_GRID] = {"--grid", true},
-    [OPT_INCLUDE] = {"-I", true},
-    [OPT_ENV] = {"--env", true},
-    [OPT_DUMP] = {"--dump", true},
-    [OPT_STOP_AFTER] = {"--stop-after", true},
-    [OPT_DIAG_FORMAT] = {"--diag-format", true},
-    [OPT_COLOR] = {"--color", true},
-    [OPT_QUIET] = {"-q", false},
-    [OPT_VERBOSE] = {"-v", false},
-    [OPT_HELP] = {"--help", false},
-    [OPT_PARSE_ONLY] = {"--parse-only", false},
-    [OPT_OUT] = {"--out", true},
-    [OPT_EXPECT] = {"--expect", true},
-    [OPT_RTOL] = {"--rtol", true},
-    [OPT_ATOL] = {"--atol", true},
-    [OPT_CHECK] = {"--check", false},
-    [OPT_TIME] = {"--time", false},
-    [OPT_REPEAT] = {"--repeat", true},
-    [OPT_WARMUP] = {"--warmup", true},
-    [OPT_THREADS] = {"--threads", true},
-    [OPT_PRINT] = {"--print", false},
-    [OPT_RAW] = {"--raw", false},
-    [OPT_SEED] = {"--seed", true},
-    [OPT_OUTPUT] = {"-o", true},
-    [OPT_MEMORY_LIMIT] = {"--memory-limit", true},
-    [OPT_STEP_LIMIT] = {"--step-limit", true},
-    [OPT_JSON] = {"--json", true},
-    [OPT_CSV] = {"--csv", true},
-    [OPT_PERFETTO] = {"--perfetto", true},
-    [OPT_HTML] = {"--html", true},
-    [OPT_AGAINST] = {"--against", true},
-    [OPT_INSTRUCTIONS] = {"--instructions", false},
-    [OPT_TRIP] = {"--trip", true},
-    [OPT_MACHINE] = {"--machine", true},
+    [OPT_TARGET] = {"--target", TAKES_VALUE},
+    [OPT_GRID] = {"--grid", TAKES_VALUE},
+    [OPT_INCLUDE] = {"-I", TAKES_VALUE},
+    [OPT_ENV] = {"--env", TAKES_VALUE},
+    [OPT_DUMP] = {"--dump", TAKES_VALUE},
+    [OPT_STOP_AFTER] = {"--stop-after", TAKES_VALUE},
+    [OPT_DIAG_FORMAT] = {"--diag-format", TAKES_VALUE},
+    [OPT_COLOR] = {"--color", TAKES_VALUE},
+    [OPT_QUIET] = {"-q", TAKES_NONE},
+    [OPT_VERBOSE] = {"-v", TAKES_NONE},
+    [OPT_HELP] = {"--help", TAKES_NONE},
+    [OPT_PARSE_ONLY] = {"--parse-only", TAKES_NONE},
+    [OPT_OUT] = {"--out", TAKES_VALUE},
+    [OPT_EXPECT] = {"--expect", TAKES_VALUE},
+    [OPT_RTOL] = {"--rtol", TAKES_VALUE},
+    [OPT_ATOL] = {"--atol", TAKES_VALUE},
+    [OPT_CHECK] = {"--check", TAKES_NONE},
+    [OPT_TIME] = {"--time", TAKES_NONE},
+    [OPT_REPEAT] = {"--repeat", TAKES_VALUE},
+    [OPT_WARMUP] = {"--warmup", TAKES_VALUE},
+    [OPT_THREADS] = {"--threads", TAKES_VALUE},
+    [OPT_PRINT] = {"--print", TAKES_NONE},
+    [OPT_RAW] = {"--raw", TAKES_NONE},
+    [OPT_SEED] = {"--seed", TAKES_VALUE},
+    [OPT_OUTPUT] = {"-o", TAKES_VALUE},
+    [OPT_MEMORY_LIMIT] = {"--memory-limit", TAKES_VALUE},
+    [OPT_STEP_LIMIT] = {"--step-limit", TAKES_VALUE},
+    [OPT_JSON] = {"--json", TAKES_VALUE},
+    [OPT_CSV] = {"--csv", TAKES_VALUE},
+    [OPT_PERFETTO] = {"--perfetto", TAKES_VALUE},
+    [OPT_HTML] = {"--html", TAKES_VALUE},
+    [OPT_AGAINST] = {"--against", TAKES_VALUE},
+    [OPT_INSTRUCTIONS] = {"--instructions", TAKES_NONE},
+    [OPT_TRIP] = {"--trip", TAKES_VALUE},
+    [OPT_MACHINE] = {"--machine", TAKES_VALUE},
+    [OPT_SCHEDULE] = {"--schedule", TAKES_VALUE},
+    [OPT_VERIFY] = {"--verify", TAKES_NONE},
+    [OPT_ORDER] = {"--order", TAKES_VALUE},
+    [OPT_MEMORY] = {"--memory", MAY_TAKE},
 };
 
 static int apply(option_id id, char *v, cli_opts *o)
@@ -336,6 +365,10 @@ static int apply(option_id id, char *v, cli_opts *o)
     case OPT_INSTRUCTIONS: o->instructions = true; return EXIT_DONE;
     case OPT_TRIP: return add_named(name, v, "NAME=COUNT", &o->trips, &o->trip_count);
     case OPT_MACHINE: return add_named(name, v, "NAME=NUMBER", &o->machine, &o->machine_count);
+    case OPT_SCHEDULE: return set_schedule(v, o);
+    case OPT_VERIFY: o->verify = true; return EXIT_DONE;
+    case OPT_ORDER: o->reorder = true; return number(name, v, 0, UINT64_MAX, &o->order_seed);
+    case OPT_MEMORY: return set_memory(v, o);
     case OPT_COUNT: break;
     }
     return EXIT_USAGE;
@@ -367,7 +400,7 @@ static option_id find(char *word, char **value)
             return (option_id)i;
         }
         bool is_short = n == 2;
-        if (options[i].takes_value && (is_short || word[n] == '=')) {
+        if (options[i].takes && (is_short || word[n] == '=')) {
             *value = word + n + (is_short ? 0 : 1);
             return (option_id)i;
         }
@@ -411,7 +444,7 @@ int opts_more(const command *c, int argc, char **argv, cli_opts *o)
         if (id == OPT_COUNT || !taken_by(c, options[id].name)) {
             return usage_error("%s has no option '%s'; see nki %s --help", c->name, w, c->name);
         }
-        if (options[id].takes_value && !value) {
+        if (options[id].takes == TAKES_VALUE && !value) {
             if (i + 1 == argc) {
                 return usage_error("option %s wants a value", w);
             }

@@ -98,6 +98,8 @@ nki_compile_opts session_compile_opts(session *s)
     c.dump_ctx = s->o;
     c.dump_stages = s->o->dump;
     c.stop_after = s->o->stop_after;
+    c.schedule = s->o->list_schedule ? NKI_SCHEDULE_LIST : NKI_SCHEDULE_PROGRAM;
+    c.verify = s->o->verify;
     c.times = &s->times;
     return c;
 }

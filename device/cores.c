@@ -163,27 +163,27 @@ static nki_status check_receive(launch *l, uint32_t i)
     const sync_point *s = &x->sync;
     if (s->recv_from < 0 || s->recv_from >= l->n || s->send_to < 0 || s->send_to >= l->n) {
         int64_t bad = s->recv_from < 0 || s->recv_from >= l->n ? s->recv_from : s->send_to;
-        return bad_exchange(l, x, other,
-                            l->ds ? arena_printf(l->ds->mem, "%lld is not a core: 0 or 1",
-                                                 (long long)bad)
-                                  : "");
+        return bad_exchange(
+            l, x, other,
+            l->ds ? arena_printf(l->ds->mem, "%lld is not a core: 0 or 1", (long long)bad) : "");
     }
     const sync_point *from = &l->x[s->recv_from].sync;
     if (from->send_to != i) {
         return bad_exchange(l, x, other,
-                            l->ds ? arena_printf(l->ds->mem,
-                                                 "core %u receives from core %lld, which sends to "
-                                                 "core %lld",
-                                                 i, (long long)s->recv_from,
-                                                 (long long)from->send_to)
-                                  : "");
+                            l->ds
+                                ? arena_printf(l->ds->mem,
+                                               "core %u receives from core %lld, which sends to "
+                                               "core %lld",
+                                               i, (long long)s->recv_from, (long long)from->send_to)
+                                : "");
     }
     // src and dst of one instruction agree, so the sender's dst has the shape of what it sends.
     if (from->dst.l->parts != s->dst.l->parts || from->dst.l->n != s->dst.l->n ||
         from->dst.dtype != s->dst.dtype) {
         return bad_exchange(l, x, other,
-                            l->ds ? arena_printf(l->ds->mem, "core %u receives into %s what core "
-                                                             "%lld sends from %s",
+                            l->ds ? arena_printf(l->ds->mem,
+                                                 "core %u receives into %s what core "
+                                                 "%lld sends from %s",
                                                  i, tile_text(l, &s->dst), (long long)s->recv_from,
                                                  tile_text(l, &from->dst))
                                   : "");

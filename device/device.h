@@ -36,8 +36,8 @@ nki_status device_run(device_core *core, const device_program *dp, void *const *
                       void *const *outputs, const device_run_opts *opts, diags *ds);
 
 // The n programs of a launch (1 or 2, in rank order), each on a core of its own. They share the
-// parameters and the HBM tensors with a shared index. Each runs to its next synchronisation point in
-// rank order; what they wait for then happens at once. Cores that would wait for ever are a
+// parameters and the HBM tensors with a shared index. Each runs to its next synchronisation point
+// in rank order; what they wait for then happens at once. Cores that would wait for ever are a
 // diagnostic (sync_mismatch, sendrecv_mismatch). outputs are those of program 0. NKI_ERR_ARG: the
 // programs are not those of one launch.
 nki_status device_launch(device_core *const *cores, const device_program *const *programs,

@@ -3,8 +3,8 @@
 #include <math.h>
 
 // Block-scaled (MX) operands: packed words of four fp8 or fp4 elements, element 0 lowest, and one
-// e8m0 byte, 2^(byte - 127), for the four elements of eight rows. The scales of rows 8g .. 8g + 7 of
-// quadrant q (32 rows each) are row 32q + g of the scale tile. docs/numerics.md.
+// e8m0 byte, 2^(byte - 127), for the four elements of eight rows. The scales of rows 8g .. 8g + 7
+// of quadrant q (32 rows each) are row 32q + g of the scale tile. docs/numerics.md.
 
 enum { SLOT_A, SLOT_B, SLOT_C };
 enum { LANES = 4, GROUP = 8, QUADRANT = 32, N_BLOCK = 512, COLUMNS = CHUNK / (GROUP * LANES) };
@@ -222,8 +222,7 @@ bool bind_nc_matmul_mx(binder *b)
     for (int i = 1; i < 3; i++) {
         if (dtype_class_of((dtype)b->o[i].dtype) != DTC_X) {
             return bind_fail(b, "%s has dtype %s, not a packed one",
-                             b->info->params[b->o[i].param].name,
-                             dtype_name((dtype)b->o[i].dtype));
+                             b->info->params[b->o[i].param].name, dtype_name((dtype)b->o[i].dtype));
         }
     }
     return bind_computes(b, 0) && scale_fits(b, 3, 1) && scale_fits(b, 4, 2) &&

@@ -7,6 +7,7 @@
 #include "parser/parse.h"
 #include "sched/place.h"
 #include "sched/program_print.h"
+#include "sched/verify_schedule.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -242,10 +243,26 @@ static ir *specialize_core(session *s, const loaded_module *entry, uint32_t core
     return verify(s, p, "specialize") ? p : NULL;
 }
 
+// The proof that no interleaving of the streams breaks the program.
+static bool prove(session *s, const program *pr)
+{
+#ifdef NKI_VERIFY_SCHEDULE
+    bool wanted = true;
+#else
+    bool wanted = s->rq->verify;
+#endif
+    const char *wrong = wanted ? schedule_verify(pr, &s->mem) : NULL;
+    if (wrong) {
+        fail(s, NKI_ERR_INTERNAL, "internal error in nki: the schedule is not sound: %s", wrong);
+    }
+    return !wrong;
+}
+
 static void schedule_core(session *s, ir *p, uint32_t core)
 {
     double start = clock_ms();
-    program *pr = schedule(&s->mem, p, &s->ds);
+    sched_opts so = {.list = s->rq->list};
+    program *pr = schedule(&s->mem, p, &so, &s->ds);
     if (pr && !s->ds.errors) {
         dump_ir(s, "placed", pr->ir);
     }
@@ -253,7 +270,7 @@ static void schedule_core(session *s, ir *p, uint32_t core)
         return;
     }
     dump_streams(s, pr);
-    if (ends(s, "sched")) {
+    if (!prove(s, pr) || ends(s, "sched")) {
         return;
     }
     s->out->neff[core] = neff_write(pr, &s->out->neff_len[core]);

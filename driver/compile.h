@@ -27,6 +27,8 @@ typedef struct compile_request {
     const compile_arg *args;
     size_t arg_count;
     uint32_t grid;
+    bool list;    // order of issue by critical path, not the kernel's
+    bool verify;  // proves the order; builds with NKI_VERIFY_SCHEDULE always do
     // Under which settings.
     const target *target;
     const char *const *roots;

@@ -64,6 +64,8 @@ compile_digest compile_key(const compile_request *rq)
     add_text(&h, rq->entry);
     add_args(&h, rq);
     add_number(&h, rq->grid);
+    add_number(&h, rq->list);
+    add_number(&h, rq->verify);
     add_text(&h, rq->target->name);
     add_number(&h, rq->root_count);
     for (size_t i = 0; i < rq->root_count; i++) {

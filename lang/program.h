@@ -73,10 +73,9 @@ typedef struct dma_info {
 } dma_info;
 
 typedef struct program {
-    ir *ir;                          // every tensor placed
-    VEC(uint32_t) queue[ENG_COUNT];  // instructions of each engine, in issue order
-    uint64_t hbm_bytes;              // HBM segment for temporaries and constants
-    uint32_t sbuf_peak_bytes;        // highest byte used in a partition
+    ir *ir;                    // every tensor placed
+    uint64_t hbm_bytes;        // HBM segment for temporaries and constants
+    uint32_t sbuf_peak_bytes;  // highest byte used in a partition
     uint32_t psum_peak_bytes;
     uint32_t stream_first[STREAM_COUNT + 1];  // stream s: slots stream_first[s] .. [s + 1] - 1
     VEC(queue_slot) slots;

@@ -124,9 +124,9 @@ static bool same_view(const ir *p, const ir_view *v, const ir *q, const ir_view 
 static bool same_outputs(arena *mem, const ir *p, const ir *q, diags *ds)
 {
     if (p->outputs.n != q->outputs.n) {
-        diag_launch_outputs(ds, (loc){0},
-                            arena_printf(mem, "core 0 returns %u, core 1 returns %u", p->outputs.n,
-                                         q->outputs.n));
+        diag_launch_outputs(
+            ds, (loc){0},
+            arena_printf(mem, "core 0 returns %u, core 1 returns %u", p->outputs.n, q->outputs.n));
         return false;
     }
     for (uint32_t i = 0; i < p->outputs.n; i++) {
@@ -135,10 +135,10 @@ static bool same_outputs(arena *mem, const ir *p, const ir *q, diags *ds)
             continue;
         }
         const ir_tensor *t = &p->tensors.at[v->tensor], *u = &q->tensors.at[w->tensor];
-        diag *d = diag_launch_outputs(ds, ir_place_loc(p, t->place),
-                                      arena_printf(mem, "value %u is %s on core 0 and %s on core 1",
-                                                   i, tensor_text(mem, p, t),
-                                                   tensor_text(mem, q, u)));
+        diag *d =
+            diag_launch_outputs(ds, ir_place_loc(p, t->place),
+                                arena_printf(mem, "value %u is %s on core 0 and %s on core 1", i,
+                                             tensor_text(mem, p, t), tensor_text(mem, q, u)));
         diag_note_add(ds, d, ir_place_loc(q, u->place), "core 1 allocates its tensor here");
         return false;
     }

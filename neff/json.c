@@ -78,9 +78,13 @@ void neff_json(const program *pr, textbuf *out)
     add_outputs(p, out);
     text_printf(out, "  \"instructions\": %" PRIu32 ",\n", p->instrs.n);
     text_cstr(out, "  \"queues\": {");
-    for (int e = 0; e < ENG_COUNT; e++) {
-        text_printf(out, "%s\"%s\": %" PRIu32, e ? ", " : "", engine_name((engine_id)e),
-                    pr->queue[e].n);
+    const char *comma = "";
+    for (uint32_t q = 0; q < STREAM_COUNT; q++) {
+        uint32_t n = pr->stream_first[q + 1] - pr->stream_first[q];
+        if (n) {
+            text_printf(out, "%s\"%s\": %" PRIu32, comma, stream_name(q), n);
+            comma = ", ";
+        }
     }
     text_printf(out,
                 "},\n  \"memory\": {\"sbuf_partition_bytes\": %" PRIu32

@@ -29,12 +29,6 @@
     NEFF_SECTION(DEPS, "deps", 4)                                                                  \
     NEFF_SECTION(PARAMS, "params", 8)                                                              \
     NEFF_SECTION(OUTPUTS, "outputs", 4)                                                            \
-    NEFF_SECTION(QUEUE_TENSOR, "queue.tensor", 4)                                                  \
-    NEFF_SECTION(QUEUE_SCALAR, "queue.scalar", 4)                                                  \
-    NEFF_SECTION(QUEUE_VECTOR, "queue.vector", 4)                                                  \
-    NEFF_SECTION(QUEUE_GPSIMD, "queue.gpsimd", 4)                                                  \
-    NEFF_SECTION(QUEUE_SYNC, "queue.sync", 4)                                                      \
-    NEFF_SECTION(QUEUE_DMA, "queue.dma", 4)                                                        \
     NEFF_SECTION(BLOB, "blob", 1)                                                                  \
     NEFF_SECTION(STREAMS, "streams", 4)                                                            \
     NEFF_SECTION(SLOTS, "slots", 12)                                                               \
@@ -104,7 +98,6 @@ _Static_assert(sizeof(ir_param) == 8 && sizeof(neff_file) == 16, "docs/ir.md");
 _Static_assert(sizeof(queue_slot) == 12 && sizeof(sync_op) == 8, "docs/neff.md");
 _Static_assert(sizeof(semaphore_info) == 4 && sizeof(dma_info) == 24, "docs/neff.md");
 _Static_assert((int)SEC_COUNT <= (int)NEFF_MAX_SECTIONS, "header");
-_Static_assert((int)ENG_COUNT == SEC_BLOB - SEC_QUEUE_TENSOR, "one queue an engine");
 
 extern const char *const neff_section_name[SEC_COUNT];
 extern const uint32_t neff_section_record[SEC_COUNT];

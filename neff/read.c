@@ -258,9 +258,6 @@ static bool take_sections(reader *r)
     TAKE(r, &p->params, SEC_PARAMS);
     TAKE(r, &p->outputs, SEC_OUTPUTS);
     TAKE(r, &p->blob, SEC_BLOB);
-    for (int e = 0; e < ENG_COUNT; e++) {
-        TAKE(r, &pr->queue[e], SEC_QUEUE_TENSOR + e);
-    }
     TAKE(r, &pr->slots, SEC_SLOTS);
     TAKE(r, &pr->syncs, SEC_SYNCS);
     TAKE(r, &pr->semaphores, SEC_SEMAPHORES);
@@ -270,24 +267,6 @@ static bool take_sections(reader *r)
     }
     const char *why = ir_verify(p, r->mem);
     return !why || FAIL(r, "section instrs and its tables: %s", why);
-}
-
-static bool check_queues(reader *r)
-{
-    for (int e = 0; e < ENG_COUNT; e++) {
-        const uint32_t *q = r->pr->queue[e].at;
-        for (uint32_t i = 0; i < r->pr->queue[e].n; i++) {
-            if (q[i] >= r->p->instrs.n || (i && q[i] <= q[i - 1])) {
-                const neff_section *s = &r->h.section[SEC_QUEUE_TENSOR + e];
-                return FAIL(r,
-                            "offset %" PRIu64 " (%s): record %" PRIu32 " is %" PRIu32
-                            ", out of range or order",
-                            s->offset + 4 * (uint64_t)i, neff_section_name[SEC_QUEUE_TENSOR + e], i,
-                            q[i]);
-            }
-        }
-    }
-    return true;
 }
 
 static bool bad_record(reader *r, int id, uint32_t i)
@@ -362,7 +341,7 @@ static bool check_placed(reader *r, uint32_t view)
 
 static bool check_program(reader *r)
 {
-    if (!check_queues(r) || !check_streams(r)) {
+    if (!check_streams(r)) {
         return false;
     }
     for (uint32_t i = 0; i < r->p->args.n; i++) {
@@ -376,6 +355,42 @@ static bool check_program(reader *r)
         }
     }
     return true;
+}
+
+static bool has_header(const unsigned char *bytes, size_t len)
+{
+    return len >= NEFF_HEADER_BYTES && memcmp(bytes, NEFF_MAGIC, sizeof(NEFF_MAGIC) - 1) == 0;
+}
+
+size_t neff_file_bytes(const unsigned char *bytes)
+{
+    uint64_t n;
+    memcpy(&n, bytes + offsetof(neff_header, file_bytes), sizeof n);
+    return (size_t)n;
+}
+
+uint32_t neff_parts(const unsigned char *bytes, size_t len, uint32_t max)
+{
+    uint32_t n = 1;
+    while (n < max && has_header(bytes, len)) {
+        size_t part = neff_file_bytes(bytes);
+        if (part < NEFF_HEADER_BYTES || part > len || !has_header(bytes + part, len - part)) {
+            break;
+        }
+        bytes += part;
+        len -= part;
+        n++;
+    }
+    return n;
+}
+
+const target *neff_target(const unsigned char *bytes, size_t len)
+{
+    uint32_t gen = 0;
+    if (has_header(bytes, len)) {
+        memcpy(&gen, bytes + offsetof(neff_header, gen), sizeof gen);
+    }
+    return target_by_gen(gen <= 16 ? (int)gen : 0);
 }
 
 nki_status neff_read(arena *mem, const unsigned char *bytes, size_t len, program **out,

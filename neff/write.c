@@ -53,12 +53,6 @@ static uint64_t count_of(const writer *w, int id)
     case SEC_DEPS: return p->deps.n;
     case SEC_PARAMS: return p->params.n;
     case SEC_OUTPUTS: return p->outputs.n;
-    case SEC_QUEUE_TENSOR:
-    case SEC_QUEUE_SCALAR:
-    case SEC_QUEUE_VECTOR:
-    case SEC_QUEUE_GPSIMD:
-    case SEC_QUEUE_SYNC:
-    case SEC_QUEUE_DMA: return w->pr->queue[id - SEC_QUEUE_TENSOR].n;
     case SEC_BLOB: return p->blob.n;
     case SEC_STREAMS: return STREAM_COUNT + 1;
     case SEC_SLOTS: return w->pr->slots.n;
@@ -212,9 +206,6 @@ static void put_sections(writer *w)
     put_plain(w, SEC_DEPS, p->deps.at);
     put_plain(w, SEC_PARAMS, p->params.at);
     put_plain(w, SEC_OUTPUTS, p->outputs.at);
-    for (int e = 0; e < ENG_COUNT; e++) {
-        put_plain(w, SEC_QUEUE_TENSOR + e, w->pr->queue[e].at);
-    }
     put_plain(w, SEC_BLOB, p->blob.at);
     put_plain(w, SEC_STREAMS, w->pr->stream_first);
     put_plain(w, SEC_SLOTS, w->pr->slots.at);

@@ -135,9 +135,23 @@ static failure *fail_run(nki_kernel *k, nki_status st, const diags *from)
     return failure_create(st, ds, text);
 }
 
-static failure *launch(nki_kernel *k, nki_device *dev, void **params, void **outputs,
-                       nki_diags *warnings)
+// Whether no parameter that the kernel writes shares memory with another.
+static bool params_apart(const command *c, uint32_t params)
 {
+    for (uint32_t i = 0; i < params; i++) {
+        for (uint32_t j = 0; c->writes[i] != ACCESS_READ && j < params; j++) {
+            if (j != i && c->tensors[j]->root == c->tensors[i]->root) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static failure *launch(const command *c, void **params, void **outputs, nki_diags *warnings)
+{
+    nki_kernel *k = c->arg[0];
+    nki_device *dev = c->stream->dev;
     nki_context *ctx = k->ctx;
     run_boundary b;
     if (device_cores(dev, k->core_count) != NKI_OK) {
@@ -155,8 +169,9 @@ static failure *launch(nki_kernel *k, nki_device *dev, void **params, void **out
                          .print = ctx->opts.print,
                          .print_ctx = ctx->opts.print_ctx};
     const device_program *programs[COMPILE_CORES_MAX];
+    bool reordered = k->core[0].reordered && params_apart(c, (uint32_t)k->param_count);
     for (uint32_t i = 0; i < k->core_count; i++) {
-        programs[i] = k->core[i].bound;
+        programs[i] = reordered ? k->core[i].reordered : k->core[i].bound;
     }
     nki_status st = device_launch(dev->core, programs, k->core_count, params, outputs, &o, &b.ds);
     failure *f = NULL;
@@ -205,7 +220,7 @@ static failure *run_kernel(command *c)
     if (!at || !pack_views(c, at, false)) {
         f = failure_nomem();
     } else {
-        f = launch(k, c->stream->dev, at, at + k->param_count, c->arg[1]);
+        f = launch(c, at, at + k->param_count, c->arg[1]);
     }
     if (!f) {
         pack_views(c, at, true);

@@ -294,6 +294,7 @@ _Static_assert(sizeof(lower_env) == sizeof(nki_env), "one environment entry");
 compile_request context_request(const nki_context *ctx, const nki_source *src)
 {
     const nki_context_opts *o = &ctx->opts;
+    const char *verify = getenv("NKI_VERIFY");
     return (compile_request){
         .path = src->path ? src->path : "<string>",
         .text = src->text,
@@ -311,5 +312,6 @@ compile_request context_request(const nki_context *ctx, const nki_source *src)
         .print_ctx = o->print_ctx,
         .resolve = o->resolve,
         .resolve_ctx = o->resolve_ctx,
+        .verify = verify && *verify && strcmp(verify, "0") != 0,
     };
 }

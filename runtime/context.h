@@ -50,7 +50,7 @@ bool context_alive(nki_context *ctx);
 // The number of fork()s between the process's first context and now.
 uint32_t context_generation(void);
 
-// A compile_request with the context's settings.
+// A compile_request with the context's settings; the environment's NKI_VERIFY asks for proofs.
 compile_request context_request(const nki_context *ctx, const nki_source *src);
 
 // Memory of handles, zeroed, and of tensors; NULL when there is none.

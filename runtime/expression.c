@@ -133,9 +133,31 @@ static bool type_of(parser *p, op_id op, const expr_operand *v, uint32_t n, expr
     return true;
 }
 
+// Bits of two whole numbers, each of 32 bits.
+static bool fold_bits(op_id op, const expr_operand *a, const expr_operand *b, double *out)
+{
+    if (op_table[op].cls != OPC_B || !a->whole || !b->whole || fabs(a->number) >= 0x1p31 ||
+        fabs(b->number) >= 0x1p31) {
+        return false;
+    }
+    uint32_t x = (uint32_t)(int64_t)a->number, y = (uint32_t)(int64_t)b->number;
+    uint32_t v = op == OPR_bitwise_and   ? x & y
+                 : op == OPR_bitwise_or  ? x | y
+                 : op == OPR_bitwise_xor ? x ^ y
+                 : y >= 32               ? 0
+                 : op == OPR_left_shift  ? x << y
+                                         : x >> y;
+    *out = (double)(int32_t)v;
+    return true;
+}
+
 static bool fold(op_id op, const expr_operand *a, const expr_operand *b, expr_operand *out)
 {
     double x = a->number, y = b->number, v;
+    if (fold_bits(op, a, b, &v)) {
+        *out = (expr_operand){.kind = EXPR_CONST, .number = v, .whole = true};
+        return true;
+    }
     if (op == OPR_add) {
         v = x + y;
     } else if (op == OPR_subtract) {

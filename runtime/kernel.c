@@ -6,6 +6,7 @@
 #include "runtime/host.h"
 #include "runtime/log.h"
 #include "runtime/trace.h"
+#include "sched/verify_schedule.h"
 
 #include <nki/tool.h>
 
@@ -22,8 +23,11 @@ void kernel_free(nki_kernel *k)
         if (k->core[i].bound) {
             device_program_release(k->core[i].bound);
         }
-        owned.neff[i] = k->core[i].neff;
+        if (k->core[i].reordered) {
+            device_program_release(k->core[i].reordered);
+        }
     }
+    owned.neff[0] = k->file;
     host_closures_free(k);
     free(atomic_load(&k->written));
     free(atomic_load(&k->signature));
@@ -110,8 +114,28 @@ static void describe(nki_kernel *k)
     }
 }
 
-// Container bytes to something that runs, for each core.
-static nki_status load(nki_kernel *k)
+// A file may hold anything: what it says of the order of its streams is proven before use.
+static nki_status check_schedule(nki_kernel *k, const program *pr)
+{
+    arena mem;
+    jmp_buf oom;
+    arena_init(&mem, 0, &oom);
+    nki_status st = NKI_OK;
+    if (setjmp(oom)) {
+        st = context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory while loading a kernel");
+    } else {
+        const char *why = schedule_verify(pr, &mem);
+        if (why) {
+            st = context_fail(k->ctx, NKI_ERR_FORMAT, "the container's schedule is not sound: %s",
+                              why);
+        }
+    }
+    arena_fini(&mem);
+    return st;
+}
+
+// Container bytes to something that runs, for each core. foreign: from a file.
+static nki_status load(nki_kernel *k, bool foreign)
 {
     const char *why = NULL;
     if (setjmp(k->oom)) {
@@ -134,6 +158,15 @@ static nki_status load(nki_kernel *k)
                                 "the container holds one program of a launch of %u, which cannot "
                                 "run alone",
                                 c->pr->ir->grid);
+        }
+        if (c->pr->ir->core != i) {
+            return context_fail(k->ctx, NKI_ERR_FORMAT,
+                                "container %u of the file holds program %u of the launch", i,
+                                c->pr->ir->core);
+        }
+        st = foreign ? check_schedule(k, c->pr) : NKI_OK;
+        if (st != NKI_OK) {
+            return st;
         }
         attach_sources(k, c->pr->ir);
     }
@@ -246,6 +279,31 @@ static void log_compile(nki_context *ctx, const compile_request *rq, const nki_t
     }
 }
 
+// Puts the containers of a compile one after the other, where they stay.
+static bool join(compile_result *r, nki_kernel *k)
+{
+    for (uint32_t i = 0; i < r->cores; i++) {
+        k->file_len += r->neff_len[i];
+    }
+    k->file = r->cores == 1 ? r->neff[0] : malloc(k->file_len);
+    if (!k->file) {
+        return false;
+    }
+    size_t at = 0;
+    for (uint32_t i = 0; i < r->cores; i++) {
+        k->core[i].neff = k->file + at;
+        k->core[i].neff_len = r->neff_len[i];
+        if (r->cores > 1) {
+            memcpy(k->file + at, r->neff[i], r->neff_len[i]);
+            free(r->neff[i]);
+        }
+        r->neff[i] = NULL;
+        at += r->neff_len[i];
+    }
+    k->core_count = r->cores;
+    return true;
+}
+
 nki_status kernel_build(nki_context *ctx, const compile_request *rq, nki_diags *ds,
                         nki_times *times, nki_kernel **out)
 {
@@ -263,20 +321,16 @@ nki_status kernel_build(nki_context *ctx, const compile_request *rq, nki_diags *
         return st;
     }
     nki_kernel *k = kernel_new(ctx);
-    if (!k) {
+    if (!k || !join(&r, k)) {
+        nki_kernel_release(k);
         compile_result_fini(&r);
         return context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
-    }
-    k->core_count = r.cores;
-    for (uint32_t i = 0; i < r.cores; i++) {
-        k->core[i].neff = r.neff[i];
-        k->core[i].neff_len = r.neff_len[i];
     }
     k->arg_names = r.arg_names;
     k->arg_count = r.arg_count;
     k->sources = r.sources;
     double start = clock_ms();
-    st = load(k);
+    st = load(k, false);
     times->load_ms = clock_ms() - start;
     if (st != NKI_OK) {
         nki_kernel_release(k);
@@ -317,6 +371,8 @@ nki_status nki_kernel_compile(nki_context *ctx, const nki_source *src, const cha
     rq.args = cargs;
     rq.arg_count = arg_count;
     rq.grid = opts->grid;
+    rq.list = opts->schedule == NKI_SCHEDULE_LIST;
+    rq.verify |= opts->verify != 0;
     rq.dump = opts->dump;
     rq.dump_ctx = opts->dump_ctx;
     rq.dump_stages = opts->dump_stages;
@@ -338,10 +394,16 @@ static nki_status load_bytes(nki_context *ctx, unsigned char *bytes, size_t len,
         free(bytes);
         return context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
     }
-    k->core_count = 1;
-    k->core[0].neff = bytes;
-    k->core[0].neff_len = len;
-    nki_status st = load(k);
+    k->file = bytes;
+    k->file_len = len;
+    k->core_count = neff_parts(bytes, len, COMPILE_CORES_MAX);
+    size_t at = 0;
+    for (uint32_t i = 0; i < k->core_count; i++) {
+        k->core[i].neff = bytes + at;
+        k->core[i].neff_len = i + 1 < k->core_count ? neff_file_bytes(bytes + at) : len - at;
+        at += k->core[i].neff_len;
+    }
+    nki_status st = load(k, true);
     if (st != NKI_OK) {
         nki_kernel_release(k);
         return st;
@@ -368,8 +430,8 @@ nki_status nki_kernel_load(nki_context *ctx, const void *neff, size_t len, nki_k
 
 const void *nki_kernel_neff(const nki_kernel *k, size_t *len)
 {
-    *len = k->core[0].neff_len;
-    return k->core[0].neff;
+    *len = k->file_len;
+    return k->file;
 }
 
 const char *nki_kernel_name(const nki_kernel *k)

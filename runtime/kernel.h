@@ -7,10 +7,11 @@
 
 // One core's program: container bytes, what was read from them, what was bound.
 typedef struct kernel_core {
-    unsigned char *neff;
+    const unsigned char *neff;  // in the kernel's file
     size_t neff_len;
     program *pr;  // in the kernel's mem
     device_program *bound;
+    device_program *reordered;  // the same in another order: nki_tool_reorder(); else NULL
 } kernel_core;
 
 struct nki_kernel {
@@ -20,6 +21,8 @@ struct nki_kernel {
     jmp_buf oom;
     bool shared;  // a cache made it: see cache_give_back()
     bool cached;  // and has it. Guarded by the cache's lock
+    unsigned char *file;  // containers, one a core, one after the other
+    size_t file_len;
     uint32_t core_count;
     kernel_core core[COMPILE_CORES_MAX];
     size_t param_count, output_count;

@@ -405,10 +405,11 @@ nki_status nki_tensor_bitcast(nki_tensor *t, nki_dtype d, nki_tensor **out)
 
 // ---- contents
 
-// Walks the rows (last dimension) of t; `other` is packed, of dtype od. in: other to t.
-static void walk(const nki_tensor *t, char *other, nki_dtype od, bool in)
+// Walks the rows (last dimension) of t, taken as of dtype td; `other` is packed, of dtype od. in:
+// other to t.
+static void walk(const nki_tensor *t, nki_dtype td, char *other, nki_dtype od, bool in)
 {
-    size_t size = dtype_size((dtype)t->dtype), osize = dtype_size((dtype)od);
+    size_t size = dtype_size((dtype)td), osize = dtype_size((dtype)od);
     size_t at[NKI_MAX_DIMS] = {0};
     // A packed tensor is one row.
     size_t n = t->contiguous || t->ndim == 0 ? t->count : t->shape[t->ndim - 1];
@@ -420,12 +421,12 @@ static void walk(const nki_tensor *t, char *other, nki_dtype od, bool in)
             row += (ptrdiff_t)at[i] * t->strides[i] * (ptrdiff_t)size;
         }
         ptrdiff_t rs = step * (ptrdiff_t)size, os = (ptrdiff_t)osize;
-        if (step == 1 && od == t->dtype) {
+        if (step == 1 && od == td) {
             memcpy(in ? row : other, in ? other : row, n * size);
         } else if (in) {
-            device_convert(row, (dtype)t->dtype, rs, other, (dtype)od, os, n);
+            device_convert(row, (dtype)td, rs, other, (dtype)od, os, n);
         } else {
-            device_convert(other, (dtype)od, os, row, (dtype)t->dtype, rs, n);
+            device_convert(other, (dtype)od, os, row, (dtype)td, rs, n);
         }
         other += n * osize;
         for (size_t i = outer; i-- > 0 && ++at[i] == t->shape[i];) {
@@ -443,16 +444,14 @@ static nki_dtype bits_of(nki_dtype d)
 
 void tensor_pack(const nki_tensor *t, void *dst)
 {
-    nki_tensor bits = *t;
-    bits.dtype = bits_of(t->dtype);
-    walk(&bits, dst, bits.dtype, false);
+    nki_dtype d = bits_of(t->dtype);
+    walk(t, d, dst, d, false);
 }
 
 void tensor_unpack(nki_tensor *t, const void *src)
 {
-    nki_tensor bits = *t;
-    bits.dtype = bits_of(t->dtype);
-    walk(&bits, (char *)(uintptr_t)src, bits.dtype, true);  // read only
+    nki_dtype d = bits_of(t->dtype);
+    walk(t, d, (char *)(uintptr_t)src, d, true);  // read only
 }
 
 static bool packed(nki_dtype d)
@@ -500,7 +499,7 @@ nki_status nki_tensor_copy_in(nki_tensor *t, const void *src, nki_dtype from, si
     if (from == t->dtype) {
         tensor_unpack(t, src);
     } else {
-        walk(t, (char *)(uintptr_t)src, from, true);  // read only
+        walk(t, t->dtype, (char *)(uintptr_t)src, from, true);  // read only
     }
     if (failed) {
         queue_mark_written(t);
@@ -526,7 +525,7 @@ nki_status nki_tensor_copy_out(const nki_tensor *t, void *dst, nki_dtype to, siz
     if (st == NKI_OK && to == t->dtype) {
         tensor_pack(t, dst);
     } else if (st == NKI_OK) {
-        walk(t, dst, to, false);
+        walk(t, t->dtype, dst, to, false);
     }
     return st;
 }

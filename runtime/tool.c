@@ -1,4 +1,7 @@
-#include "runtime/context.h"
+#include "driver/inspect.h"
+#include "neff/neff.h"
+#include "runtime/kernel.h"
+#include "sched/linearise.h"
 
 #include <nki/tool.h>
 #include <nki/version.h>
@@ -59,6 +62,102 @@ nki_tool_parse(nki_context *ctx, const nki_source *src,
         *count = f.count;
     }
     return st;
+}
+
+// ---- containers
+
+const char *nki_tool_neff_target(const void *neff, size_t len)
+{
+    const target *t = neff ? neff_target(neff, len) : NULL;
+    return t ? t->name : NULL;
+}
+
+// Each container of the file, one after the other.
+static nki_status inspect(nki_context *ctx, const unsigned char *bytes, size_t len,
+                          inspect_form form, textbuf *out)
+{
+    uint32_t parts = neff_parts(bytes, len, COMPILE_CORES_MAX);
+    for (uint32_t i = 0; i < parts; i++) {
+        size_t part = i + 1 < parts ? neff_file_bytes(bytes) : len;
+        const char *why = NULL;
+        if (i) {
+            text_char(out, '\n');
+        }
+        nki_status st = inspect_neff(bytes, part, form, out, &why);
+        if (st != NKI_OK) {
+            return context_fail(ctx, st, "%s", why ? why : nki_status_text(st));
+        }
+        bytes += part;
+        len -= part;
+    }
+    return NKI_OK;
+}
+
+nki_status nki_tool_inspect(nki_context *ctx, const void *neff, size_t len, nki_inspect_form form,
+                            const char **text, size_t *text_len)
+{
+    static const inspect_form forms[] = {[NKI_INSPECT_ALL] = INSPECT_ALL,
+                                         [NKI_INSPECT_MEMORY] = INSPECT_MEMORY,
+                                         [NKI_INSPECT_MEMORY_SVG] = INSPECT_MEMORY_SVG};
+    if (!ctx || !neff || !text || !text_len || (unsigned)form > NKI_INSPECT_MEMORY_SVG) {
+        return NKI_ERR_ARG;
+    }
+    arena_fini(&ctx->parse_mem);
+    if (setjmp(ctx->oom)) {
+        return context_fail(ctx, NKI_ERR_NOMEM, "out of memory while reading a container");
+    }
+    textbuf t;
+    text_init(&t, &ctx->parse_mem);
+    nki_status st = inspect(ctx, neff, len, forms[form], &t);
+    *text = st == NKI_OK && t.len ? t.at : "";
+    *text_len = st == NKI_OK ? t.len : 0;
+    return st;
+}
+
+// ---- other orders
+
+// The program with its instructions in another order; NULL: its streams come to a stop.
+static program *reorder(arena *mem, const program *pr, uint64_t seed)
+{
+    uint32_t n = pr->ir->instrs.n, *order = NEW_N(mem, uint32_t, n);
+    if (!sched_linearise(pr, mem, seed, order)) {
+        return NULL;
+    }
+    program *q = NEW(mem, program);
+    *q = *pr;
+    q->ir = NEW(mem, ir);
+    *q->ir = *pr->ir;
+    q->ir->instrs.at = NEW_N(mem, ir_instr, n);
+    for (uint32_t i = 0; i < n; i++) {
+        q->ir->instrs.at[i] = pr->ir->instrs.at[order[i]];
+        q->ir->instrs.at[i].deps = IR_NONE;  // they number instructions
+    }
+    return q;
+}
+
+nki_status nki_tool_reorder(nki_kernel *k, uint64_t seed)
+{
+    if (!k || k->shared) {
+        return NKI_ERR_ARG;
+    }
+    if (setjmp(k->oom)) {
+        return context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory while reordering a kernel");
+    }
+    for (uint32_t i = 0; i < k->core_count; i++) {
+        kernel_core *c = &k->core[i];
+        const char *why = "the streams of the schedule come to a stop";
+        program *q = reorder(&k->mem, c->pr, seed + i);
+        device_program *bound = NULL;
+        nki_status st = q ? device_bind(q, &bound, &why) : NKI_ERR_INTERNAL;
+        if (st != NKI_OK) {
+            return context_fail(k->ctx, st, "%s", why ? why : nki_status_text(st));
+        }
+        if (c->reordered) {
+            device_program_release(c->reordered);
+        }
+        c->reordered = bound;
+    }
+    return NKI_OK;
 }
 
 // ---- the instruction table

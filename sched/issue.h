@@ -2,10 +2,7 @@
 #define SCHED_ISSUE_H
 
 #include "sched/depend.h"
-
-typedef struct sched_opts {
-    bool list;  // reorder independent instructions by critical path
-} sched_opts;
+#include "sched/place.h"
 
 // Order of issue: the kernel's.
 issue_order issue_program(arena *mem, const ir *p);
@@ -18,7 +15,7 @@ issue_order issue_list(arena *mem, program *pr, const stream_plan *sp);
 void synchronise(arena *mem, program *pr, const stream_plan *sp, issue_order order);
 
 // Order, streams and semaphores of a placed program, whatever it had before. Fills: all of pr but
-// memory and queue[].
+// memory.
 void schedule_streams(arena *mem, program *pr, const sched_opts *opts);
 
 #endif

@@ -15,8 +15,4 @@ bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds);
 // ir_tensor.fill; inserts fill_uninit before the lifetime. Keeps: order; user dependences follow.
 void insert_fills(arena *mem, ir *p, const liveness *lv);
 
-// Fills: pr->queue, in program order; a loop's own instructions stand in the queue of every engine
-// that takes part in it.
-void fill_queues(arena *mem, program *pr);
-
 #endif

@@ -24,6 +24,9 @@ typedef struct placer {
     uint64_t hbm_base;     // constants and outputs stand before the temporaries
     bool done[BUF_COUNT];  // placed as a whole
     uint32_t *begins, *ends, *begin_next, *end_next;  // by instruction: tensor + 1
+    // What ended and is held back, oldest first, so that the rounds of an unrolled loop use
+    // different memory and can overlap. Given back when memory is short.
+    VEC(uint32_t) held[BUF_COUNT];
 } placer;
 
 static buffer_kind memory_of(const ir_tensor *t)
@@ -281,6 +284,48 @@ static bool repack(placer *pl, buffer_kind b)
     return true;
 }
 
+// Memory of a size is used in turns this deep: the clock gains little from more, and the executor's
+// cache loses from each.
+enum { ROTATION = 4 };
+
+static void give(placer *pl, buffer_kind b, uint32_t i)
+{
+    uint32_t t = pl->held[b].at[i];
+    const ir_tensor *ten = &pl->p->tensors.at[t];
+    uint64_t at = ten->addr_bytes - (b == BUF_HBM ? pl->hbm_base : 0);
+    memmove(pl->held[b].at + i, pl->held[b].at + i + 1, (pl->held[b].n - i - 1) * sizeof t);
+    pl->held[b].n--;
+    space_give(&pl->of[b], at, at + ten->size_bytes);
+}
+
+// Tensor t has ended: its memory waits behind the others of its size.
+static void retire(placer *pl, buffer_kind b, uint32_t t)
+{
+    uint32_t same = 0, oldest = 0;
+    for (uint32_t i = pl->held[b].n; i-- > 0;) {
+        if (pl->p->tensors.at[pl->held[b].at[i]].size_bytes == pl->p->tensors.at[t].size_bytes) {
+            same++;
+            oldest = i;
+        }
+    }
+    if (same >= ROTATION - 1) {
+        give(pl, b, oldest);
+    }
+    vec_push(pl->mem, &pl->held[b], t);
+}
+
+static bool take(placer *pl, buffer_kind b, uint32_t t, uint64_t *addr)
+{
+    const ir_tensor *ten = &pl->p->tensors.at[t];
+    while (!space_take(&pl->of[b], ten->size_bytes, align_of(ten), when_of(pl, t), addr)) {
+        if (pl->held[b].n == 0) {
+            return false;
+        }
+        give(pl, b, 0);
+    }
+    return true;
+}
+
 static bool place_one(placer *pl, uint32_t t)
 {
     ir_tensor *ten = &pl->p->tensors.at[t];
@@ -289,7 +334,7 @@ static bool place_one(placer *pl, uint32_t t)
         return true;
     }
     uint64_t addr;
-    if (space_take(&pl->of[b], ten->size_bytes, align_of(ten), when_of(pl, t), &addr)) {
+    if (take(pl, b, t, &addr)) {
         ten->addr_part = 0;
         ten->addr_bytes = addr + (b == BUF_HBM ? pl->hbm_base : 0);
         return true;
@@ -311,8 +356,7 @@ static bool sweep(placer *pl)
             const ir_tensor *ten = &p->tensors.at[t - 1];
             buffer_kind b = memory_of(ten);
             if (!pl->done[b]) {
-                uint64_t at = ten->addr_bytes - (b == BUF_HBM ? pl->hbm_base : 0);
-                space_give(&pl->of[b], at, at + ten->size_bytes);
+                retire(pl, b, t - 1);
             }
         }
         for (uint32_t t = pl->begins[i]; t; t = pl->begin_next[t - 1]) {
@@ -352,7 +396,7 @@ bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds)
     return true;
 }
 
-program *schedule(arena *mem, ir *p, diags *ds)
+program *schedule(arena *mem, ir *p, const sched_opts *opts, diags *ds)
 {
     program *pr = NEW(mem, program);
     pr->ir = p;
@@ -362,7 +406,6 @@ program *schedule(arena *mem, ir *p, diags *ds)
         return NULL;
     }
     insert_fills(mem, p, &lv);
-    fill_queues(mem, pr);
-    schedule_streams(mem, pr, &(sched_opts){0});
+    schedule_streams(mem, pr, opts ? opts : &(sched_opts){0});
     return pr;
 }

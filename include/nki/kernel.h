@@ -75,6 +75,12 @@ typedef struct nki_times {
     double run_ms;
 } nki_times;
 
+// Order in which each engine and DMA ring issues its instructions. The result is the same.
+typedef enum nki_schedule {
+    NKI_SCHEDULE_PROGRAM,  // the kernel's
+    NKI_SCHEDULE_LIST,     // by critical path
+} nki_schedule;
+
 typedef struct nki_compile_opts {
     size_t size;    // sizeof(nki_compile_opts), set by the initialiser
     uint32_t grid;  // kernel[grid]: 0 (launched without), 1 or 2
@@ -85,11 +91,14 @@ typedef struct nki_compile_opts {
     const char *dump_stages;  // comma list of those wanted; NULL: none
     const char *stop_after;
     nki_times *times;  // filled when not NULL
+    nki_schedule schedule;
+    // Not 0: proves that the order is sound after it is made (debug builds, and the environment
+    // variable NKI_VERIFY=1, always do); a fault is NKI_ERR_INTERNAL with a sentence.
+    int verify;
 } nki_compile_opts;
-#define NKI_COMPILE_OPTS_INIT                                                                      \
-    {                                                                                              \
-        sizeof(nki_compile_opts), 0, NULL, NULL, NULL, NULL, NULL                                  \
-    }
+// clang-format off
+#define NKI_COMPILE_OPTS_INIT {.size = sizeof(nki_compile_opts)}
+// clang-format on
 
 // Compiles and loads. entry: the kernel's name, "Class.method", or NULL when the source holds one.
 // ds may be NULL; errors and warnings are appended.

@@ -26,6 +26,29 @@ NKI_API const char *nki_tool_arg_name(const nki_kernel *k, size_t i);
 // Whether the kernel has an instruction that writes into tensor parameter i.
 NKI_API int nki_tool_param_written(const nki_kernel *k, size_t i);
 
+// ---- containers
+
+typedef enum nki_inspect_form {
+    NKI_INSPECT_ALL,         // header, sections, tensors, code with source lines, streams
+    NKI_INSPECT_MEMORY,      // SBUF and PSUM over instructions
+    NKI_INSPECT_MEMORY_SVG,  // the same as a drawing
+} nki_inspect_form;
+
+// Reads and verifies a container of any target. The text lives as long as ctx is not used for
+// another nki_tool_inspect or nki_tool_parse.
+//
+// Errors: NKI_ERR_FORMAT, NKI_ERR_NOMEM, NKI_ERR_ARG.
+NKI_API nki_status nki_tool_inspect(nki_context *ctx, const void *neff, size_t len,
+                                    nki_inspect_form form, const char **text, size_t *text_len);
+// The target that the header names; NULL: this is no container.
+NKI_API const char *nki_tool_neff_target(const void *neff, size_t len);
+
+// From now on calls of k carry out its instructions in another order that its queues and semaphores
+// allow (equal seeds, equal orders). The results are the same. A call in which a tensor that the
+// kernel writes shares memory with another argument keeps the program's order, since the schedule
+// takes parameters for separate memory. Not while k runs.
+NKI_API nki_status nki_tool_reorder(nki_kernel *k, uint64_t seed);
+
 // ---- the instruction table
 
 typedef struct nki_isa_param {

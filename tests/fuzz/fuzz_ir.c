@@ -39,7 +39,7 @@ static void pass_through(const char *text, size_t size, arena *mem)
 
     diags ds;
     diags_init(&ds, mem);
-    program *pr = schedule(mem, p, &ds);
+    program *pr = schedule(mem, p, NULL, &ds);
     require(!pr == (ds.errors != 0));
     if (!pr) {
         return;

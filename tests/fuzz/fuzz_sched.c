@@ -95,7 +95,7 @@ static void pass_through(const uint8_t *data, size_t size, arena *mem)
     require(!ir_verify(p, mem), "the random program is not sound");
     diags ds;
     diags_init(&ds, mem);
-    program *pr = schedule(mem, p, &ds);
+    program *pr = schedule(mem, p, NULL, &ds);
     require(!pr == (ds.errors != 0), "refused without a reason");
     if (!pr) {
         return;

@@ -62,9 +62,19 @@ static int setup(void **state)
     f->pr->hbm_bytes = 6144 + 524288;
     f->pr->sbuf_peak_bytes = 2052;
     f->pr->psum_peak_bytes = 4096;
-    for (uint32_t i = 0; i < p->instrs.n; i++) {
-        vec_push(&f->mem, &f->pr->queue[p->instrs.at[i].engine], i);
+    queue_slot slots[] = {{0, 0, 1}, {2, 1, 2}};
+    sync_op syncs[] = {{SYNC_SIGNAL, 0, 0, 1}, {SYNC_WAIT, 0, 0, 1}, {SYNC_SIGNAL, 0, 1, 16}};
+    for (uint32_t i = 0; i < 2; i++) {
+        vec_push(&f->mem, &f->pr->slots, slots[i]);
+        vec_push(&f->mem, &f->pr->semaphores, ((semaphore_info){(uint8_t)i, (uint8_t)(1 - i), 0}));
     }
+    for (uint32_t i = 0; i < 3; i++) {
+        vec_push(&f->mem, &f->pr->syncs, syncs[i]);
+    }
+    for (uint32_t s = 1; s <= STREAM_COUNT; s++) {
+        f->pr->stream_first[s] = s == 1 ? 1 : 2;
+    }
+    vec_push(&f->mem, &f->pr->dmas, ((dma_info){.instr = 1, .engines = 3, .bytes = 64}));
     f->bytes = neff_write(f->pr, &f->len);
     *state = f;
     return f->bytes ? 0 : 1;
@@ -107,8 +117,12 @@ static void file__comes_back_the_same(void **state)
     assert_string_equal(print(&f->mem, pr->ir), print(&f->mem, f->pr->ir));
     assert_int_equal(pr->hbm_bytes, f->pr->hbm_bytes);
     assert_int_equal(pr->sbuf_peak_bytes, 2052);
-    assert_int_equal(pr->queue[ENG_DMA].n, 2);
-    assert_int_equal(pr->queue[ENG_DMA].at[1], 2);
+    assert_int_equal(pr->slots.n, 2);
+    assert_int_equal(pr->slots.at[1].instr, 2);
+    assert_int_equal(pr->syncs.at[2].value, 16);
+    assert_int_equal(pr->stream_first[1], 1);
+    assert_int_equal(pr->semaphores.at[1].producer, 1);
+    assert_int_equal(pr->dmas.at[0].bytes, 64);
     size_t len = 0;
     unsigned char *again = neff_write(pr, &len);
     assert_int_equal(len, f->len);
@@ -325,7 +339,7 @@ static void damage__records_sealed(void **state)
         memcpy(copy, f->bytes, f->len);
         for (uint32_t k = 0; k < 1u + (uint32_t)round % 3; k++) {
             seed = seed * 1664525u + 1013904223u;
-            int id = SEC_STRS + (int)((seed >> 8) % (SEC_BLOB - SEC_STRS));
+            int id = SEC_STRS + (int)((seed >> 8) % (SEC_COUNT - SEC_STRS));
             neff_section s;
             memcpy(&s, copy + offsetof(neff_header, section) + (size_t)id * sizeof s, sizeof s);
             if (s.length) {

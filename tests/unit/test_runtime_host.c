@@ -131,9 +131,9 @@ static void host_function__runs_between_kernels(void **state)
     assert_int_equal(nki_stream_create(ctx, NULL, NULL, &st), NKI_OK);
     const float data[6] = {1, 2, 3, 4, 5, 6};
     nki_tensor *x = NULL, *y = NULL, *sums = NULL, *z = NULL, *turned = NULL;
-    assert_int_equal(nki_tensor_from(ctx, NKI_FLOAT32, 2, (const size_t[]){3, 2}, data, NKI_FLOAT32,
-                                     &x),
-                     NKI_OK);
+    assert_int_equal(
+        nki_tensor_from(ctx, NKI_FLOAT32, 2, (const size_t[]){3, 2}, data, NKI_FLOAT32, &x),
+        NKI_OK);
     // Kernel, host, kernel in one stream; the host stage sees a transposed view.
     assert_int_equal(nki_elementwise(ctx, st, "x0 + 1", &x, 1, NULL, &y, 1), NKI_OK);
     assert_int_equal(nki_tensor_permute(y, (const size_t[]){1, 0}, &turned), NKI_OK);

@@ -194,9 +194,9 @@ static void elementwise__integers_are_exact(void **state)
                      NKI_OK);
     assert_int_equal(nki_tensor_from(ctx, NKI_INT32, 1, (const size_t[]){4}, vb, NKI_INT32, &in[1]),
                      NKI_OK);
-    assert_int_equal(nki_elementwise(ctx, NULL, "(x0 + x1 * 5) ^ (x0 & 255) | 1 << 3", in, 2, NULL,
-                                     &out, 1),
-                     NKI_OK);
+    assert_int_equal(
+        nki_elementwise(ctx, NULL, "(x0 + x1 * 5) ^ (x0 & 255) | 1 << 3", in, 2, NULL, &out, 1),
+        NKI_OK);
     assert_int_equal(nki_tensor_dtype(out), NKI_INT32);
     for (int i = 0; i < 4; i++) {
         int32_t want =
@@ -381,19 +381,20 @@ static void path__is_one_for_library_and_user(void **state)
 
 // ---- the cache
 
-static const char scale_text[] = "import nki\n"
-                                 "import nki.isa as nisa\n"
-                                 "import nki.language as nl\n"
-                                 "from factor import FACTOR\n"
-                                 "@nki.jit\n"
-                                 "def scale(x, plus=0):\n"
-                                 "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
-                                 "    t = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)\n"
-                                 "    nisa.dma_copy(dst=t, src=x)\n"
-                                 "    nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply,\n"
-                                 "                       operand0=FACTOR, op1=nl.add, operand1=plus)\n"
-                                 "    nisa.dma_copy(dst=y, src=t)\n"
-                                 "    return y\n";
+static const char scale_text[] =
+    "import nki\n"
+    "import nki.isa as nisa\n"
+    "import nki.language as nl\n"
+    "from factor import FACTOR\n"
+    "@nki.jit\n"
+    "def scale(x, plus=0):\n"
+    "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+    "    t = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)\n"
+    "    nisa.dma_copy(dst=t, src=x)\n"
+    "    nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply,\n"
+    "                       operand0=FACTOR, op1=nl.add, operand1=plus)\n"
+    "    nisa.dma_copy(dst=y, src=t)\n"
+    "    return y\n";
 
 static int resolve_factor(void *ctx, const char *dotted, nki_module_text *out)
 {

@@ -104,9 +104,9 @@ static nki_tensor *filled(nki_context *ctx, float v)
     for (int i = 0; i < CELLS; i++) {
         data[i] = v + (float)i;
     }
-    assert_int_equal(nki_tensor_from(ctx, NKI_FLOAT32, 2, (const size_t[]){ROWS, COLS}, data,
-                                     NKI_FLOAT32, &t),
-                     NKI_OK);
+    assert_int_equal(
+        nki_tensor_from(ctx, NKI_FLOAT32, 2, (const size_t[]){ROWS, COLS}, data, NKI_FLOAT32, &t),
+        NKI_OK);
     return t;
 }
 
@@ -136,8 +136,8 @@ static void stream__runs_in_order_and_reads_wait(void **state)
     nki_tensor *a = filled(r.ctx, 0), *b = filled(r.ctx, 8), *out = NULL;
     for (int i = 0; i < 3; i++) {
         nki_tensor *same = NULL;
-        assert_int_equal(
-            nki_kernel_submit(r.fold, s, NKI_ARGS(NKI_T(a), NKI_T(b)), &same, 1), NKI_OK);
+        assert_int_equal(nki_kernel_submit(r.fold, s, NKI_ARGS(NKI_T(a), NKI_T(b)), &same, 1),
+                         NKI_OK);
         nki_tensor_release(same);
     }
     assert_int_equal(nki_kernel_submit(r.mix, s, NKI_ARGS(NKI_T(a), NKI_T(b)), &out, 1), NKI_OK);
@@ -181,9 +181,8 @@ static void failure__is_kept_once_and_follows_the_data(void **state)
     nki_stream *s = stream(r.ctx, 0), *other = stream(r.ctx, 0);
     nki_tensor *x = filled(r.ctx, 0), *at = NULL, *row = NULL, *next = NULL;
     const int32_t far = 99;
-    assert_int_equal(nki_tensor_from(r.ctx, NKI_INT32, 2, (const size_t[]){1, 1}, &far, NKI_INT32,
-                                     &at),
-                     NKI_OK);
+    assert_int_equal(
+        nki_tensor_from(r.ctx, NKI_INT32, 2, (const size_t[]){1, 1}, &far, NKI_INT32, &at), NKI_OK);
     atomic_int ran;
     atomic_init(&ran, 0);
     assert_int_equal(nki_kernel_submit(r.pick, s, NKI_ARGS(NKI_T(x), NKI_T(at)), &row, 1), NKI_OK);
@@ -198,7 +197,7 @@ static void failure__is_kept_once_and_follows_the_data(void **state)
     assert_int_equal(nki_diags_errors(ds), 1);
     nki_diag d;
     assert_int_equal(nki_diags_at(ds, 0, &d), NKI_OK);
-    assert_int_equal(d.line, 28);
+    assert_int_equal(d.line, 29);
     assert_int_equal(atomic_load(&ran), 0);
     // Returned once; the stream goes on.
     assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, ds), NKI_OK);
@@ -218,8 +217,8 @@ static void failure__is_kept_once_and_follows_the_data(void **state)
     assert_int_equal(nki_sum(r.ctx, other, row, &sum), NKI_OK);
     assert_true(first(sum) == 10.0f);
     // A synchronous call returns its own failure.
-    assert_int_equal(
-        nki_kernel_call(r.pick, NKI_ARGS(NKI_T(x), NKI_T(at)), &next, 1, ds, NULL), NKI_ERR_DIAG);
+    assert_int_equal(nki_kernel_call(r.pick, NKI_ARGS(NKI_T(x), NKI_T(at)), &next, 1, ds, NULL),
+                     NKI_ERR_DIAG);
     assert_null(next);
     assert_int_equal(nki_diags_errors(ds), 2);
     assert_int_equal(nki_device_synchronize(nki_context_device(r.ctx, 0), NKI_FOREVER, NULL),
@@ -473,8 +472,8 @@ static void fork__leaves_the_parents_context_to_it(void **state)
         bad |= nki_stream_synchronize(s, NKI_FOREVER, NULL) != NKI_ERR_ARG;
         bad |= strstr(nki_context_error(r.ctx), "fork") == NULL;
         bad |= nki_tensor_create(r.ctx, NKI_INT8, 0, NULL, &t) != NKI_ERR_ARG;
-        bad |= nki_kernel_call(r.mix, NKI_ARGS(NKI_T(a), NKI_T(a)), &t, 1, NULL, NULL) !=
-               NKI_ERR_ARG;
+        bad |=
+            nki_kernel_call(r.mix, NKI_ARGS(NKI_T(a), NKI_T(a)), &t, 1, NULL, NULL) != NKI_ERR_ARG;
         nki_tensor_release(a);
         nki_stream_release(s);
         nki_kernel_release(r.mix);
@@ -538,9 +537,8 @@ static void step_kernel(world *w, int s)
         if (o == a || o == b) {
             return;
         }
-        assert_int_equal(nki_kernel_submit_into(w->r->mix, st,
-                                                NKI_ARGS(NKI_T(w->t[a]), NKI_T(w->t[b])),
-                                                &w->t[o], 1),
+        assert_int_equal(nki_kernel_submit_into(
+                             w->r->mix, st, NKI_ARGS(NKI_T(w->t[a]), NKI_T(w->t[b])), &w->t[o], 1),
                          NKI_OK);
     }
     if (w->stream_failed[s] || w->tensor_failed[a] || w->tensor_failed[b]) {
@@ -610,9 +608,8 @@ static void *random_program(void *arg)
         nki_stream_opts o = NKI_STREAM_OPTS_INIT;
         o.priority = i % 3;
         o.blocking = 0;
-        assert_int_equal(nki_stream_create(ctx, nki_context_device(ctx, (size_t)i % 2), &o,
-                                           &w->s[i]),
-                         NKI_OK);
+        assert_int_equal(
+            nki_stream_create(ctx, nki_context_device(ctx, (size_t)i % 2), &o, &w->s[i]), NKI_OK);
     }
     for (int i = 0; i < EVENTS; i++) {
         assert_int_equal(nki_event_create(ctx, &w->e[i]), NKI_OK);
@@ -661,8 +658,8 @@ static void *call_many(void *arg)
     rig *r = arg;
     nki_tensor *a = filled(r->ctx, 1), *b = filled(r->ctx, 3), *out = NULL;
     for (int i = 0; i < 100; i++) {
-        assert_int_equal(
-            nki_kernel_call(r->mix, NKI_ARGS(NKI_T(a), NKI_T(b)), &out, 1, NULL, NULL), NKI_OK);
+        assert_int_equal(nki_kernel_call(r->mix, NKI_ARGS(NKI_T(a), NKI_T(b)), &out, 1, NULL, NULL),
+                         NKI_OK);
         assert_true(((float *)nki_tensor_data(out))[1] == 3.0f);
         nki_tensor_release(out);
     }

@@ -47,12 +47,12 @@ static void wrap__uses_the_memory_and_gives_it_back_once(void **state)
     nki_tensor_release(row);
     assert_int_equal(released, 1);
     const ptrdiff_t back[] = {-4, 1};
-    assert_int_equal(nki_tensor_wrap(ctx, NKI_FLOAT32, 2, (const size_t[]){3, 4}, back, data, NULL,
-                                     NULL, &t),
-                     NKI_ERR_ARG);
-    assert_int_equal(nki_tensor_wrap(ctx, NKI_FLOAT32, 1, (const size_t[]){3}, NULL, NULL, NULL,
-                                     NULL, &t),
-                     NKI_ERR_ARG);
+    assert_int_equal(
+        nki_tensor_wrap(ctx, NKI_FLOAT32, 2, (const size_t[]){3, 4}, back, data, NULL, NULL, &t),
+        NKI_ERR_ARG);
+    assert_int_equal(
+        nki_tensor_wrap(ctx, NKI_FLOAT32, 1, (const size_t[]){3}, NULL, NULL, NULL, NULL, &t),
+        NKI_ERR_ARG);
     nki_tensor_release(y);
     nki_context_release(ctx);
 }
@@ -66,9 +66,9 @@ static void views__are_read_and_written_through(void **state)
         data[i] = (float)i;
     }
     nki_tensor *t = NULL, *p = NULL, *s = NULL, *r = NULL, *b = NULL;
-    assert_int_equal(nki_tensor_from(ctx, NKI_FLOAT32, 3, (const size_t[]){2, 3, 4}, data,
-                                     NKI_FLOAT32, &t),
-                     NKI_OK);
+    assert_int_equal(
+        nki_tensor_from(ctx, NKI_FLOAT32, 3, (const size_t[]){2, 3, 4}, data, NKI_FLOAT32, &t),
+        NKI_OK);
     assert_int_equal(nki_tensor_permute(t, (const size_t[]){2, 0, 1}, &p), NKI_OK);
     assert_false(nki_tensor_is_contiguous(p));
     assert_int_equal(nki_tensor_copy_out(p, out, NKI_FLOAT32, 24), NKI_OK);
@@ -112,18 +112,16 @@ static void view__as_a_kernels_output(void **state)
     nki_tensor *t = NULL, *v = NULL, *x = NULL;
     nki_op *op = NULL;
     nki_kernel *k = NULL;
-    assert_int_equal(nki_tensor_wrap(ctx, NKI_FLOAT32, 2, (const size_t[]){2, 4}, NULL, data, NULL,
-                                     NULL, &t),
-                     NKI_OK);
+    assert_int_equal(
+        nki_tensor_wrap(ctx, NKI_FLOAT32, 2, (const size_t[]){2, 4}, NULL, data, NULL, NULL, &t),
+        NKI_OK);
     assert_int_equal(nki_tensor_slice(t, 1, 1, 3, 1, &v), NKI_OK);
-    assert_int_equal(nki_tensor_from(ctx, NKI_FLOAT32, 2, (const size_t[]){2, 2}, in, NKI_FLOAT32,
-                                     &x),
-                     NKI_OK);
+    assert_int_equal(
+        nki_tensor_from(ctx, NKI_FLOAT32, 2, (const size_t[]){2, 2}, in, NKI_FLOAT32, &x), NKI_OK);
     assert_int_equal(nki_op_builtin(ctx, "matmul", &op), NKI_OK);
     assert_int_equal(nki_op_specialize(op, NKI_ARGS(NKI_T(x), NKI_T(x)), NULL, NULL, &k), NKI_OK);
     assert_int_equal(nki_kernel_submit_into(k, NULL, NKI_ARGS(NKI_T(x), NKI_T(x)), &v, 1), NKI_OK);
-    assert_int_equal(nki_device_synchronize(nki_context_device(ctx, 0), NKI_FOREVER, NULL),
-                     NKI_OK);
+    assert_int_equal(nki_device_synchronize(nki_context_device(ctx, 0), NKI_FOREVER, NULL), NKI_OK);
     const float want[8] = {0, 7, 10, 0, 0, 15, 22, 0};
     assert_memory_equal(data, want, sizeof want);
     nki_kernel_release(k);

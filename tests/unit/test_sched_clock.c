@@ -59,7 +59,7 @@ static clock_result timed_on(arena *a, const char *chip, const char *body, clock
 {
     diags ds;
     diags_init(&ds, a);
-    program *pr = schedule(a, parse(a, chip, body), &ds);
+    program *pr = schedule(a, parse(a, chip, body), NULL, &ds);
     assert_non_null(pr);
     clock_result r;
     if (!clock_run(a, pr->ir, &o, &r)) {
@@ -187,7 +187,7 @@ static void clock__a_loop_of_unknown_length_asks_for_its_trips(void **state)
     clock_result r;
     diags ds;
     diags_init(&ds, *state);
-    program *pr = schedule(*state, parse(*state, "trn2", body), &ds);
+    program *pr = schedule(*state, parse(*state, "trn2", body), NULL, &ds);
     assert_false(clock_run(*state, pr->ir, &o, &r));
     assert_non_null(strstr(r.error, "--trip r0=N"));
     clock_trip t = {"r0", 7};
@@ -275,7 +275,7 @@ static const ir *long_program(arena *a, unsigned rounds)
     diags_init(&ds, a);
     const char *round = "DMA.dma_copy dst=%3 src=%0\n" COPY EXP MATMUL
                         "Vector.tensor_copy dst=%4 src=%8\nDMA.dma_copy dst=%1 src=%4\n";
-    return schedule(a, parse(a, "trn2", repeated(a, SET SETW, round, rounds)), &ds)->ir;
+    return schedule(a, parse(a, "trn2", repeated(a, SET SETW, round, rounds)), NULL, &ds)->ir;
 }
 
 static void clock__time_is_linear(void **state)
@@ -293,7 +293,7 @@ static void profile__forms_are_well_formed(void **state)
     program *pr =
         schedule(*state,
                  parse(*state, "trn2",
-                       "DMA.dma_copy dst=%3 src=%0\n" COPY EXP "DMA.dma_copy dst=%1 src=%5\n"),
+                       "DMA.dma_copy dst=%3 src=%0\n" COPY EXP "DMA.dma_copy dst=%1 src=%5\n"), NULL,
                  &ds);
     clock_opts o = {.events_max = 100};
     profile f;

@@ -229,7 +229,7 @@ static found *depend_of(arena *a, const char *text, uint32_t loop)
     assert_string_equal(err ? err : "", "");
     diags ds;
     diags_init(&ds, a);
-    program *pr = schedule(a, p, &ds);
+    program *pr = schedule(a, p, NULL, &ds);
     assert_non_null(pr);
     stream_plan sp;
     stream_plan_make(a, pr, &sp);

@@ -42,7 +42,7 @@ static program *place(arena *a, const char *text)
 {
     diags ds;
     diags_init(&ds, a);
-    program *pr = schedule(a, parse(a, text), &ds);
+    program *pr = schedule(a, parse(a, text), NULL, &ds);
     if (!pr) {
         print_error("%s\n", ds.first ? ds.first->text : "no diagnostic");
     }
@@ -56,7 +56,7 @@ static const diag *refused(arena *a, const char *text)
 {
     diags *ds = NEW(a, diags);
     diags_init(ds, a);
-    assert_null(schedule(a, parse(a, text), ds));
+    assert_null(schedule(a, parse(a, text), NULL, ds));
     assert_non_null(ds->first);
     return ds->first;
 }
@@ -81,8 +81,6 @@ static void place__memory_is_reused_after_the_last_use(void **state)
     assert_int_equal(at(pr, 3), 0);
     assert_int_equal(pr->sbuf_peak_bytes, 8192);
     assert_int_equal(pr->ir->instrs.n, 4);
-    assert_int_equal(pr->queue[ENG_DMA].n, 2);
-    assert_int_equal(pr->queue[ENG_VECTOR].at[1], 2);
 }
 
 static void place__small_tensors_align_to_their_dtype(void **state)
@@ -138,10 +136,9 @@ static void place__a_value_carried_by_a_loop_lives_through_it(void **state)
     assert_int_equal(at(pr, 1), 64);
     assert_int_equal(at(pr, 2), 64);  // t and u are written anew in each iteration
     assert_int_equal(pr->ir->instrs.n, 8);
-    // The loop's own instructions: in the queue of every engine that takes part.
-    assert_int_equal(pr->queue[ENG_VECTOR].n, 8);
-    assert_int_equal(pr->queue[ENG_SYNC].n, 2);
-    assert_int_equal(pr->queue[ENG_SCALAR].n, 0);
+    // The loop's own instructions: in the stream of every engine that takes part.
+    assert_int_equal(pr->stream_first[ENG_VECTOR + 1] - pr->stream_first[ENG_VECTOR], 8);
+    assert_int_equal(pr->stream_first[STREAM_COUNT], 8);
 }
 
 static void place__an_unproven_tensor_is_filled_before_the_outermost_loop(void **state)
@@ -477,7 +474,7 @@ static void place__random_programs_never_overlap(void **state)
             first[k] = i + 1;
             last[k] = last[k] ? last[k] : i + 1;
         }
-        const program *pr = schedule(a, p, &ds);
+        const program *pr = schedule(a, p, NULL, &ds);
         for (uint32_t x = 0; pr && x < nt; x++) {
             for (uint32_t y = x + 1; y < nt; y++) {
                 const ir_tensor *tx = &p->tensors.at[x], *ty = &p->tensors.at[y];

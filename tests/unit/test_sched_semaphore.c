@@ -41,7 +41,7 @@ static program *schedule_text(arena *a, const char *text)
     assert_null(ir_verify(p, a));
     diags ds;
     diags_init(&ds, a);
-    program *pr = schedule(a, p, &ds);
+    program *pr = schedule(a, p, NULL, &ds);
     assert_non_null(pr);
     const char *why = schedule_verify(pr, a);
     assert_string_equal(why ? why : "ordered", "ordered");
@@ -166,7 +166,7 @@ static void play(arena *a, uint64_t seed, uint32_t n, uint32_t games)
     assert_string_equal(why ? why : "sound", "sound");
     diags ds;
     diags_init(&ds, a);
-    program *pr = schedule(a, p, &ds);
+    program *pr = schedule(a, p, NULL, &ds);
     if (!pr) {
         return;
     }
@@ -213,7 +213,7 @@ static void semaphore__same_program_same_schedule(void **state)
         chooser c = {NULL, NULL, 5};
         diags ds;
         diags_init(&ds, a);
-        program *pr = schedule(a, random_program_make(a, c, 60), &ds);
+        program *pr = schedule(a, random_program_make(a, c, 60), NULL, &ds);
         assert_non_null(pr);
         const char *text = queues_of(a, pr);
         first = first ? first : text;

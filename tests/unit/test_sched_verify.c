@@ -37,7 +37,7 @@ static program *schedule_text(arena *a, const char *text)
     assert_string_equal(err ? err : "", "");
     diags ds;
     diags_init(&ds, a);
-    program *pr = schedule(a, p, &ds);
+    program *pr = schedule(a, p, NULL, &ds);
     assert_non_null(pr);
     const char *why = schedule_verify(pr, a);
     assert_string_equal(why ? why : "ordered", "ordered");
@@ -106,7 +106,7 @@ static void verify__no_wait_or_signal_can_go_in_random_programs(void **state)
         chooser c = {NULL, NULL, seed};
         diags ds;
         diags_init(&ds, a);
-        program *pr = schedule(a, random_program_make(a, c, 30), &ds);
+        program *pr = schedule(a, random_program_make(a, c, 30), NULL, &ds);
         for (int list = 0; pr && list < 2; list++) {
             schedule_streams(a, pr, &(sched_opts){.list = list});
             waits += remove_each(a, pr);

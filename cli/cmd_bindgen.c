@@ -1,0 +1,201 @@
+#include "cli/value.h"
+
+#include <nki/tool.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A header that holds the compiled kernel and a typed C function of it.
+
+static const char *c_type(nki_dtype d)
+{
+    switch (d) {
+    case NKI_FLOAT32:
+    case NKI_TFLOAT32: return "float";
+    case NKI_INT8: return "int8_t";
+    case NKI_INT16: return "int16_t";
+    case NKI_INT32: return "int32_t";
+    case NKI_UINT32:
+    case NKI_FLOAT8_E5M2_X4:
+    case NKI_FLOAT8_E4M3FN_X4: return "uint32_t";
+    case NKI_BFLOAT16:
+    case NKI_FLOAT16:
+    case NKI_UINT16:
+    case NKI_FLOAT4_E2M1FN_X4: return "uint16_t";
+    case NKI_FLOAT8_E5M2:
+    case NKI_FLOAT8_E4M3:
+    case NKI_FLOAT8_E4M3FN:
+    case NKI_FLOAT8_E8M0FNU:
+    case NKI_UINT8:
+    case NKI_BOOL: break;
+    }
+    return "uint8_t";
+}
+
+static bool is_keyword(const char *name)
+{
+    static const char *const words[] = {
+        "auto",   "break",    "case",     "char",     "const",    "continue", "default",  "do",
+        "double", "else",     "enum",     "extern",   "float",    "for",      "goto",     "if",
+        "inline", "int",      "long",     "register", "restrict", "return",   "short",    "signed",
+        "sizeof", "static",   "struct",   "switch",   "typedef",  "union",    "unsigned", "void",
+        "while",  "volatile", "_Bool",    "class",    "new",      "this",     "template", "private",
+        "public", "delete",   "operator", "bool",     "true",     "false"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(words[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The kernel's name as a C identifier: "Class.method" is Class_method.
+static void identifier(const char *name, char *out, size_t room)
+{
+    size_t n = 0;
+    for (; name[n] && n + 1 < room; n++) {
+        out[n] = (char)(isalnum((unsigned char)name[n]) ? name[n] : '_');
+    }
+    out[n] = '\0';
+}
+
+static void put_shape(FILE *f, const nki_tensor_info *t)
+{
+    fprintf(f, "%s[", nki_dtype_name(t->dtype));
+    for (size_t d = 0; d < t->ndim; d++) {
+        fprintf(f, "%s%zu", d ? ", " : "", t->shape[d]);
+    }
+    fputc(']', f);
+}
+
+static void put_params(FILE *f, const nki_kernel *k)
+{
+    nki_tensor_info t;
+    for (size_t i = 0; nki_kernel_param(k, i, &t) == NKI_OK; i++) {
+        fprintf(f, "%s%s%s *%s%s", i ? ", " : "", nki_tool_param_written(k, i) ? "" : "const ",
+                c_type(t.dtype), t.name, is_keyword(t.name) ? "_" : "");
+    }
+    for (size_t i = 0; nki_kernel_output(k, i, &t) == NKI_OK; i++) {
+        fprintf(f, "%s%s *out%zu", i || nki_kernel_param_count(k) ? ", " : "", c_type(t.dtype), i);
+    }
+}
+
+static void put_comment(FILE *f, const nki_kernel *k)
+{
+    nki_tensor_info t;
+    for (size_t i = 0; nki_kernel_param(k, i, &t) == NKI_OK; i++) {
+        fprintf(f, "//   %s%s  ", t.name, is_keyword(t.name) ? "_" : "");
+        put_shape(f, &t);
+        fprintf(f, "%s\n", nki_tool_param_written(k, i) ? ", read and written" : "");
+    }
+    for (size_t i = 0; nki_kernel_output(k, i, &t) == NKI_OK; i++) {
+        fprintf(f, "//   out%zu  ", i);
+        put_shape(f, &t);
+        fprintf(f, ", written\n");
+    }
+}
+
+static void put_bytes(FILE *f, const unsigned char *p, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        fprintf(f, "%s%u,", i % 24 == 0 ? "\n    " : "", p[i]);
+    }
+}
+
+static int write_header(FILE *f, const char *word, nki_kernel *k, const char *signature)
+{
+    char name[128];
+    size_t len;
+    const unsigned char *bytes = nki_kernel_neff(k, &len);
+    identifier(nki_kernel_name(k), name, sizeof name);
+    fprintf(f,
+            "// Made by nki bindgen from %s; do not edit.\n#ifndef NKI_KERNEL_%s_H\n"
+            "#define NKI_KERNEL_%s_H\n\n#include <nki/nki.h>\n\n",
+            word, name, name);
+    fprintf(f, "// Runs the kernel and waits; returns its nki_status. Packed row-major memory:\n");
+    put_comment(f, k);
+    fprintf(f, "typedef int32_t (*%s_fn)(", name);
+    put_params(f, k);
+    fprintf(f, ");\n\nstatic const unsigned char %s_neff[] = {", name);
+    put_bytes(f, bytes, len);
+    fprintf(f,
+            "\n};\n\n// *k is a reference for the caller; *fn lives as long as it.\n"
+            "static inline nki_status %s_load(nki_context *ctx, nki_kernel **k, %s_fn *fn)\n{\n"
+            "    nki_fn any = NULL;\n"
+            "    nki_status st = nki_kernel_load(ctx, %s_neff, sizeof %s_neff, k);\n"
+            "    if (st == NKI_OK) {\n"
+            "        st = nki_kernel_function(*k, \"%s\", &any);\n"
+            "        if (st != NKI_OK) {\n"
+            "            nki_kernel_release(*k);\n            *k = NULL;\n        }\n    }\n"
+            "    *fn = (%s_fn)any;\n    return st;\n}\n\n#endif\n",
+            name, name, name, name, signature, name);
+    return ferror(f) ? other_error("cannot write the header") : EXIT_DONE;
+}
+
+static int write_kernel(session *s, const char *word, nki_kernel *k)
+{
+    const char *signature;
+    if (nki_kernel_signature(k, &signature) != NKI_OK) {
+        return other_error("%s", nki_context_error(s->ctx));
+    }
+    if (!s->o->out_file || strcmp(s->o->out_file, "-") == 0) {
+        return write_header(stdout, word, k, signature);
+    }
+    FILE *f = fopen(s->o->out_file, "w");
+    if (!f) {
+        return other_error("cannot write '%s'", s->o->out_file);
+    }
+    int st = write_header(f, word, k, signature);
+    return fclose(f) != 0 && st == EXIT_DONE ? other_error("cannot write '%s'", s->o->out_file)
+                                             : st;
+}
+
+static int bindgen(cli_opts *o)
+{
+    if (o->word_count == 0) {
+        return usage_error("bindgen wants a kernel file; see nki bindgen --help");
+    }
+    session s = {0};
+    value_list v = {0};
+    target_file t;
+    nki_kernel *k = NULL;
+    int st = target_open(o->words[0], &t);
+    if (st != EXIT_DONE) {
+        return st;
+    }
+    st = session_open(&s, o);
+    if (st == EXIT_DONE) {
+        st = values_parse(&s, o->words + 1, o->word_count - 1, false, &v);
+    }
+    if (st == EXIT_DONE) {
+        nki_source src = target_source(&t);
+        nki_compile_opts c = session_compile_opts(&s);
+        st = session_result(
+            &s, nki_kernel_compile(s.ctx, &src, t.kernel, v.args, v.count, &c, s.diags, &k));
+    }
+    if (st == EXIT_DONE) {
+        st = write_kernel(&s, o->words[0], k);
+    }
+    nki_kernel_release(k);
+    values_free(&v);
+    session_close(&s);
+    target_close(&t);
+    return st;
+}
+
+const command command_bindgen = {
+    "bindgen", "bindgen FILE[::KERNEL] [NAME=VALUE ...] [-o OUT.h] [options]",
+    "write a C header with a compiled kernel and its typed function\n\n"
+    "A tensor needs only its type and shape: x=bfloat16[128,512]. The header holds the container, "
+    "so\n"
+    "that a program needs neither the kernel's file nor a compile; KERNEL_load() makes the "
+    "function.\n"
+    "16- and 8-bit floats are uint16_t and uint8_t: their bits.\n\n"
+    "    -o OUT.h                where to write; without it, standard output\n"
+    "    --target trn1|trn2|trn3, -I DIR, --env NAME=VALUE\n"
+    "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
+    "    --memory-limit SIZE  --step-limit N      of the compile\n"
+    "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
+    "-o --target -I --env -W --memory-limit --step-limit --diag-format --color -q -v", bindgen};
