@@ -55,7 +55,7 @@ typedef struct command {
 } command;
 
 extern const command command_check, command_run, command_compile, command_bindgen, command_diff,
-    command_isa, command_explain, command_profile;
+    command_isa, command_explain, command_profile, command_inspect;
 
 // Says what is wrong with the command line on standard error; returns EXIT_USAGE.
 int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -99,6 +99,8 @@ nki_compile_opts session_compile_opts(session *s);
 // Words of the file's `# try:` line, or NULL when there is none. malloc'ed, kept by the caller.
 char **try_words(const target_file *t, int *count);
 
+// Whether the path is that of a container file.
+bool is_container(const char *path);
 // All of a file, or of standard input for "-". NULL after a message in *why (static or errno's).
 char *read_file(const char *path, size_t *len, const char **why);
 // Creates the folder and its parents. false with errno.

@@ -33,12 +33,6 @@ static int form(session *s, nki_profile *p, nki_profile_form f, const char *path
     return st == NKI_OK ? write_text(path, text, len) : session_result(s, st);
 }
 
-static bool is_container(const char *path)
-{
-    size_t n = strlen(path);
-    return n > 5 && strcmp(path + n - 5, ".neff") == 0;
-}
-
 static int load(session *s, const char *path, nki_kernel **k)
 {
     size_t len;

@@ -1,6 +1,8 @@
 #include "cli/npy.h"
 #include "cli/result.h"
 
+#include <nki/tool.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +93,26 @@ static int show(session *s, const result_list *r, double min_ms, double max_ms)
     return st;
 }
 
+// Runs k, which it releases.
+static int run_kernel(session *s, nki_kernel *k, value_list *v)
+{
+    result_list r = {0};
+    double min_ms = 0, max_ms = 0;
+    int st = EXIT_DONE;
+    if (s->o->reorder) {
+        st = session_result(s, nki_tool_reorder(k, s->o->order_seed));
+    }
+    if (st == EXIT_DONE) {
+        st = results_run(s, k, v, &r, &min_ms, &max_ms);
+    }
+    if (st == EXIT_DONE) {
+        st = show(s, &r, min_ms, max_ms);
+    }
+    results_free(&r);
+    nki_kernel_release(k);
+    return st;
+}
+
 static int run_values(session *s, const target_file *t, value_list *v)
 {
     nki_kernel *k = NULL;
@@ -99,17 +121,85 @@ static int run_values(session *s, const target_file *t, value_list *v)
     nki_status ns =
         nki_kernel_compile(s->ctx, &src, t->kernel, v->args, v->count, &c, s->diags, &k);
     int st = session_result(s, ns);
-    if (st != EXIT_DONE || !k) {
+    return st == EXIT_DONE && k ? run_kernel(s, k, v) : st;
+}
+
+// ---- a container
+
+static bool has_param(const nki_kernel *k, const char *name)
+{
+    nki_tensor_info info;
+    for (size_t i = 0; nki_kernel_param(k, i, &info) == NKI_OK; i++) {
+        if (strcmp(info.name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A compiled kernel takes its tensors and nothing else; types and shapes are checked by the call.
+static int check_values(const cli_opts *o, const nki_kernel *k, const value_list *v)
+{
+    size_t params = nki_kernel_param_count(k);
+    for (size_t i = 0; i < v->count; i++) {
+        if (v->at[i].kind != VALUE_TENSOR) {
+            return usage_error("'%s' is no tensor; '%s' is compiled and takes tensors only",
+                               o->words[i + 1], o->words[0]);
+        }
+        if (v->at[i].name && !has_param(k, v->at[i].name)) {
+            return usage_error("%s has no tensor parameter '%s'; see nki inspect %s",
+                               nki_kernel_name(k), v->at[i].name, o->words[0]);
+        }
+    }
+    return v->count <= params ? EXIT_DONE
+                              : usage_error("%s takes %zu tensor%s, not %zu", nki_kernel_name(k),
+                                            params, params == 1 ? "" : "s", v->count);
+}
+
+static int run_loaded(session *s, const char *bytes, size_t len)
+{
+    cli_opts *o = s->o;
+    value_list v = {0};
+    nki_kernel *k = NULL;
+    nki_status ns = nki_kernel_load(s->ctx, bytes, len, &k);
+    if (ns == NKI_ERR_FORMAT) {
+        return other_error("'%s': %s", o->words[0], nki_context_error(s->ctx));
+    }
+    int st = session_result(s, ns);
+    if (st != EXIT_DONE) {
         return st;
     }
-    result_list r;
-    double min_ms = 0, max_ms = 0;
-    st = results_run(s, k, v, &r, &min_ms, &max_ms);
+    st = values_parse(s, o->words + 1, o->word_count - 1, true, &v);
     if (st == EXIT_DONE) {
-        st = show(s, &r, min_ms, max_ms);
+        st = check_values(o, k, &v);
     }
-    results_free(&r);
-    nki_kernel_release(k);
+    if (st == EXIT_DONE) {
+        st = run_kernel(s, k, &v);
+    } else {
+        nki_kernel_release(k);
+    }
+    values_free(&v);
+    return st;
+}
+
+static int run_container(cli_opts *o)
+{
+    size_t len;
+    const char *why;
+    char *bytes = read_file(o->words[0], &len, &why);
+    if (!bytes) {
+        return other_error("cannot read '%s': %s", o->words[0], why);
+    }
+    session s = {0};
+    if (!o->target) {
+        o->target = nki_tool_neff_target(bytes, len);
+    }
+    int st = session_open(&s, o);
+    if (st == EXIT_DONE) {
+        st = run_loaded(&s, bytes, len);
+    }
+    session_close(&s);
+    free(bytes);
     return st;
 }
 
@@ -134,6 +224,9 @@ static int run(cli_opts *o)
 {
     if (o->word_count == 0) {
         return usage_error("run wants a kernel file; see nki run --help");
+    }
+    if (is_container(o->words[0])) {
+        return run_container(o);
     }
     target_file t;
     int st = target_open(o->words[0], &t);
@@ -165,7 +258,9 @@ static int run(cli_opts *o)
 }
 
 const command command_run = {
-    "run", "run FILE[::KERNEL] [NAME=VALUE ...] [options]",
+    "run",
+    "run FILE[::KERNEL] [NAME=VALUE ...] [options]\n       nki run IN.neff [NAME=VALUE ...] "
+    "[options]",
     "compile a kernel and run it\n\n"
     "VALUE is a tensor or a Python literal:\n"
     "    float32@x.npy  @x.npy        a tensor from a file, converted when the type differs\n"
@@ -184,13 +279,15 @@ const command command_run = {
     "    --threads N             same bits for any N\n"
     "    --seed N                initial state of the device's random generators\n"
     "    --check                 turn on the run-time checks\n"
+    "    --order SEED            unstable: run in another order that the schedule allows\n"
     "    --target trn1|trn2|trn3, --grid N, -I DIR, --env NAME=VALUE\n"
     "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
     "    --dump=ast,ir,placed,sched  --stop-after=STAGE\n"
     "    --schedule=program|list     order in which engines issue; --verify proves it\n"
     "    --memory-limit SIZE  --step-limit N      of the compile\n"
     "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "--out --expect --rtol --atol --print --raw --time --repeat --warmup --threads --seed --check "
+    "--out --expect --order --rtol --atol --print --raw --time --repeat --warmup --threads --seed "
+    "--check "
     "--target --grid -I --env -W --dump --stop-after --schedule --verify --memory-limit "
     "--step-limit --diag-format "
     "--color -q -v",

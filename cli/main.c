@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const command *const commands[] = {&command_check,   &command_run,    &command_compile,
-                                          &command_diff,    &command_isa,    &command_explain,
-                                          &command_profile, &command_bindgen};
+static const command *const commands[] = {&command_check,   &command_run,     &command_compile,
+                                          &command_diff,    &command_isa,     &command_explain,
+                                          &command_profile, &command_bindgen, &command_inspect};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 static void help(FILE *to)

@@ -83,7 +83,11 @@ static int call_repeatedly(session *s, nki_kernel *k, value_list *v, void **save
 // The number of the tensor parameter that argument i was bound to; SIZE_MAX when none.
 static size_t param_of(const nki_kernel *k, const value_list *v, size_t i, const char **name)
 {
+    nki_tensor_info own;
     *name = v->at[i].name ? v->at[i].name : nki_tool_arg_name(k, i);
+    if (!*name && nki_kernel_param(k, i, &own) == NKI_OK) {
+        *name = own.name;  // a kernel that was loaded: tensors only, in order
+    }
     for (size_t p = 0; *name && p < nki_kernel_param_count(k); p++) {
         nki_tensor_info info;
         if (nki_kernel_param(k, p, &info) == NKI_OK && strcmp(info.name, *name) == 0) {

@@ -209,6 +209,12 @@ char **try_words(const target_file *t, int *count)
     return words;
 }
 
+bool is_container(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".neff") == 0;
+}
+
 char *read_file(const char *path, size_t *len, const char **why)
 {
     bool std = strcmp(path, "-") == 0;

@@ -235,8 +235,9 @@ static bool operand_of(binder *b, uint32_t view, opnd *o)
             t->size_bytes > b->pr->hbm_bytes - t->addr_bytes) {
             return bind_fail(b, "tensor '%s' is not placed in HBM", ir_text(p, t->name));
         }
-        o->base = BASE_HBM;
-        o->offset = (int64_t)t->addr_bytes + off;
+        uint32_t direct = b->dp->direct[v->tensor];
+        o->base = direct ? direct : BASE_HBM;
+        o->offset = direct ? off : (int64_t)t->addr_bytes + off;
     }
     return true;
 }
@@ -332,21 +333,12 @@ bool bind_computes(binder *b, int o)
 
 // ---- overlap
 
-// Bytes [lo, hi) of a partition and partitions [p0, p1); in HBM one interval.
-typedef struct region {
-    uint32_t base;
-    int64_t lo, hi;
-    int64_t p0, p1;
-} region;
-
-static region region_of(const binder *b, const opnd *o)
+region region_of(const ir *p, const opnd *o)
 {
-    const ir *p = b->p;
     const ir_view *v = &p->views.at[o->view];
     const ir_tensor *t = &p->tensors.at[v->tensor];
     bool chip = buffer_on_chip((buffer_kind)t->buffer);
-    bool arg = !chip && (t->role == ROLE_ARG || t->shared);
-    int64_t start = arg ? 0 : (int64_t)t->addr_bytes;
+    int64_t start = o->base > BASE_HBM ? 0 : (int64_t)t->addr_bytes;
     if (o->dyn) {  // anywhere in the tensor
         return (region){o->base, start, start + (int64_t)t->size_bytes, chip ? t->addr_part : 0,
                         chip ? t->addr_part + t->partitions : 1};
@@ -365,7 +357,7 @@ static region region_of(const binder *b, const opnd *o)
 
 static bool overlap(const binder *b, const opnd *x, const opnd *y)
 {
-    region r = region_of(b, x), s = region_of(b, y);
+    region r = region_of(b->p, x), s = region_of(b->p, y);
     return r.base == s.base && r.lo < s.hi && s.lo < r.hi && r.p0 < s.p1 && s.p0 < r.p1;
 }
 
@@ -392,6 +384,7 @@ bool bind_done(binder *b, exec_fn fn, const void *args, bool same_ok)
         if (!b->o[i].l) {
             continue;
         }
+        c->outs |= (uint32_t)b->is_out[i] << i;
         const ir_dyn *d = b->o[i].dyn ? &b->p->dyns.at[b->o[i].dyn] : NULL;
         if (d && d->kind == DYN_INDIRECT) {
             *(b->is_out[i] ? &c->stage_out : &c->stage_in) |= 1u << i;
@@ -444,6 +437,37 @@ static bool bind_instr(binder *b, uint32_t i)
     }
     b->dp->ncode++;
     return true;
+}
+
+// An output that is a tensor of the kernel, whole and in order, lies in the caller's memory.
+// Programs of a launch of two share theirs instead.
+static void bind_direct(binder *b)
+{
+    const ir *p = b->p;
+    b->dp->direct = NEW_N(&b->dp->mem, uint32_t, p->tensors.n + 1);
+    for (uint32_t i = 0; i < p->outputs.n; i++) {
+        uint32_t view = p->outputs.at[i];
+        const ir_view *v = view < p->views.n ? &p->views.at[view] : NULL;
+        if (!v || v->tensor >= p->tensors.n || v->ap >= p->aps.n || v->dyn || v->offset) {
+            continue;
+        }
+        const ir_tensor *t = &p->tensors.at[v->tensor];
+        if (t->role != ROLE_OUT || b->dp->direct[v->tensor] || t->shared || p->grid > 1 ||
+            buffer_on_chip((buffer_kind)t->buffer) || v->dtype >= DT_COUNT) {
+            continue;
+        }
+        int64_t stride = 1;
+        const ir_dim *dims = ir_dims(p, v);
+        bool whole = ir_ndim(p, v) <= IR_MAX_DIMS;
+        for (uint32_t d = whole ? ir_ndim(p, v) : 0; d-- > 0 && whole;) {
+            whole = dims[d].stride == stride || dims[d].count == 1;
+            whole = whole && !__builtin_mul_overflow(stride, (int64_t)dims[d].count, &stride);
+        }
+        if (whole && (uint64_t)stride <= t->size_bytes &&
+            (uint64_t)stride * dtype_size((dtype)v->dtype) == t->size_bytes) {
+            b->dp->direct[v->tensor] = direct_base(b->dp, i);
+        }
+    }
 }
 
 static bool bind_outputs(binder *b)
@@ -503,6 +527,7 @@ static bool bind_program(binder *b)
     uint32_t n = b->p->instrs.n;
     bind_shared(b);
     dp->code = NEW_N(&dp->mem, bound, n + 1);
+    bind_direct(b);
     b->layouts = NEW_N(&dp->mem, const layout *, (size_t)b->p->aps.n * 6);
     for (uint32_t i = 0; i < n; i++) {
         if (!bind_instr(b, i)) {
@@ -511,7 +536,11 @@ static bool bind_program(binder *b)
     }
     dp->index = b->index;
     dp->nindex = b->nindex;
-    return bind_loops(b) && bind_outputs(b) && bind_consts(b);
+    if (!bind_loops(b) || !bind_outputs(b) || !bind_consts(b)) {
+        return false;
+    }
+    plan_copies(dp);
+    return true;
 }
 
 nki_status device_bind(const program *pr, device_program **out, const char **err)

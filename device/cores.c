@@ -363,7 +363,7 @@ nki_status device_launch(device_core *const *cores, const device_program *const 
     }
     nki_status st = share(&l, cores[0]);
     for (uint32_t i = 0; i < n && st == NKI_OK; i++) {
-        st = exec_begin(&l.x[i], params, l.shared) ? NKI_OK : NKI_ERR_NOMEM;
+        st = exec_begin(&l.x[i], params, l.shared, outputs) ? NKI_OK : NKI_ERR_NOMEM;
     }
     if (st == NKI_OK) {
         st = run_all(&l);

@@ -25,6 +25,7 @@ typedef struct device_run_opts {
     uint32_t seed;     // initial state of the random generators
     void (*print)(void *ctx, const char *text, size_t len);  // device_print
     void *print_ctx;
+    bool as_written;          // every copy is made, however little it matters
     uint64_t max_loop_trips;  // per dynamic loop entry, 0: 1e9; past it: loop_too_long
 } device_run_opts;
 

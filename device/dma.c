@@ -97,6 +97,20 @@ static bool move_plane(const kernels *k, char *d, const char *s, const struct ne
     return false;
 }
 
+// Rows of adjacent bytes, written past the caches. false: they are not.
+static bool stream_rows(const kernels *k, const nest *n, char *d, const char *s, unsigned size)
+{
+    const struct nest_dim *in = n->ndim ? &n->dim[n->ndim - 1] : NULL;
+    if (!in || n->ndim > 2 || in->d != size || in->s != size) {
+        return false;
+    }
+    for (uint64_t i = 0; i < (n->ndim == 2 ? n->dim[0].count : 1); i++) {
+        k->stream(d + (int64_t)i * n->dim[0].d * (n->ndim == 2),
+                  s + (int64_t)i * n->dim[0].s * (n->ndim == 2), in->count * size);
+    }
+    return true;
+}
+
 static void move_nest(const kernels *k, const struct nest_dim *dim, uint32_t ndim, char *d,
                       const char *s, dtype dd, dtype sd)
 {
@@ -175,10 +189,19 @@ static void run_dma(exec *x, const bound *b, const tile *t)
     const dma_args *a = b->a;
     if (!a->joint || tiles_overlap(&t[0], &t[1])) {
         move_packed(x, a, &t[0], &t[1]);
-    } else {
+    } else if (!(b->flags & BOUND_STREAM) ||
+               !stream_rows(x->k, &a->whole, t[0].p, t[1].p, t[1].size)) {
         move_nest(x->k, a->whole.dim, a->whole.ndim, t[0].p, t[1].p, (dtype)t[0].dtype,
                   (dtype)t[1].dtype);
     }
+}
+
+static bool plan_ends(dma_args *a, const opnd *d, const opnd *s)
+{
+    a->joint = nest_make(&a->whole, side_of(d->l, d->ps, true), side_of(s->l, s->ps, true));
+    side flat = side_flat(a->n, s->size);
+    return nest_make(&a->pack, flat, side_of(s->l, s->ps, true)) &&
+           nest_make(&a->unpack, side_of(d->l, d->ps, true), flat);
 }
 
 static bool plan(binder *b, dma_args *a, int d, int s)
@@ -193,12 +216,35 @@ static bool plan(binder *b, dma_args *a, int d, int s)
         return false;
     }
     a->n = nd;
-    a->joint = nest_make(&a->whole, side_of(p->l, p->ps, true), side_of(q->l, q->ps, true));
-    side flat = side_flat(ns, q->size);
-    return (nest_make(&a->pack, flat, side_of(q->l, q->ps, true)) &&
-            nest_make(&a->unpack, side_of(p->l, p->ps, true), flat))
-               ? true
-               : bind_fail(b, "an access pattern is too complex");
+    return plan_ends(a, p, q) ? true : bind_fail(b, "an access pattern is too complex");
+}
+
+bool dma_as_rows(const bound *b, dma_rows *out)
+{
+    const dma_args *a = b->a;
+    const struct nest_dim *dim = a->whole.dim;
+    int64_t size = b->o[1].size;
+    if (b->fn != run_dma || !a->joint || a->whole.ndim > 2 || b->o[0].dtype != b->o[1].dtype) {
+        return false;
+    }
+    *out = (dma_rows){1, size, 0, 0};
+    uint32_t n = a->whole.ndim;
+    if (n && dim[n - 1].d == size && dim[n - 1].s == size) {
+        out->row_bytes = (int64_t)dim[--n].count * size;
+    }
+    if (n) {
+        out->nrows = dim[0].count;
+        out->d = dim[0].d;
+        out->s = dim[0].s;
+    }
+    return n < 2;
+}
+
+const void *dma_retarget(arena *mem, const bound *b, const opnd *d, const opnd *s)
+{
+    dma_args *a = NEW(mem, dma_args);
+    *a = *(const dma_args *)b->a;
+    return plan_ends(a, d, s) ? a : NULL;
 }
 
 // ---- dynamic rows

@@ -217,10 +217,10 @@ static void fold_finish(exec *x, const bound *b, const ew *e, const tile *t, chu
     }
 }
 
-static void run_chunk(exec *x, const ew *e, const tile *t, chunk c)
+static void run_chunk(exec *x, const ew *e, const tile *t, chunk c, bool past_caches)
 {
     const tile *d = &t[0];
-    bool direct = d->l->contig && d->dtype == DT_float32;
+    bool direct = d->l->contig && d->dtype == DT_float32 && !past_caches;
     rows mem = {d->p + (int64_t)c.r0 * d->ps + (int64_t)c.e0 * 4, d->ps};
     rows buf = {x->core->buf[2], (ptrdiff_t)(c.n * sizeof(float))};
     crows cur = load_rows(x, &t[1], c.r0, c.nrows, c.e0, c.n, x->core->buf[0]);
@@ -229,14 +229,16 @@ static void run_chunk(exec *x, const ew *e, const tile *t, chunk c)
         run_step(x, e, &e->step[i], t, c, cur, out);
         cur = (crows){out.p, out.stride};
     }
-    if (!direct || e->nsteps == 0) {
+    if (past_caches) {
+        for (size_t r = 0; r < c.nrows; r++) {
+            x->k->stream((char *)mem.p + (ptrdiff_t)r * mem.stride,
+                         (const char *)cur.p + (ptrdiff_t)r * cur.stride, c.n * sizeof(float));
+        }
+    } else if (!direct || e->nsteps == 0) {
         store_rows(x, d, c.r0, c.nrows, c.e0, c.n, cur);
     }
     if (e->has_fold) {
-        kern_fold fold = x->k->fold[e->fold];
-        for (size_t r = 0; r < c.nrows; r++) {
-            fold(x->core->part[r], (const char *)cur.p + (ptrdiff_t)r * cur.stride, c.n);
-        }
+        x->k->folds[e->fold](x->core->part, cur.p, cur.stride, c.nrows, c.n);
     }
 }
 
@@ -251,8 +253,10 @@ static void run_ew(exec *x, const bound *b, const tile *t)
     size_t nrows = t[0].l->parts, together = 1;
     uint64_t n = t[0].l->n;
     size_t len = n < EW_CHUNK ? (size_t)n : EW_CHUNK;
+    bool past_caches = b->flags & BOUND_STREAM && is_direct(&t[0]);
     load_scalars(x, e, t);
-    if (e->nsteps == 1 && e->step[0].kind <= STEP_PRELU && is_direct(&t[0]) && is_direct(&t[1]) &&
+    if (!past_caches && e->nsteps == 1 && e->step[0].kind <= STEP_PRELU && is_direct(&t[0]) &&
+        is_direct(&t[1]) &&
         !(e->step[0].kind == STEP_BIN && e->step[0].a >= 0 && !is_direct(&t[e->step[0].a]))) {
         together = nrows;  // no buffer in between
         len = n;
@@ -268,7 +272,7 @@ static void run_ew(exec *x, const bound *b, const tile *t)
         for (uint64_t e0 = 0; e0 < n; e0 += len) {
             c.e0 = e0;
             c.n = n - e0 < len ? (size_t)(n - e0) : len;
-            run_chunk(x, e, t, c);
+            run_chunk(x, e, t, c, past_caches);
         }
         if (e->has_fold || e->res >= 0) {
             fold_finish(x, b, e, t, c);

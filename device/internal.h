@@ -6,7 +6,8 @@
 
 // What the files of device/ share.
 
-// Where an operand's bytes are: index into exec.base.
+// Where an operand's bytes are: index into exec.base. After the parameters come the outputs that
+// lie in the caller's memory.
 enum { BASE_SBUF, BASE_PSUM, BASE_HBM, BASE_STAGE, BASE_PARAM0 };
 enum { PARTS = 128, FREE_DIMS = 7, CHUNK = 4096, MAX_OPNDS = 20 };
 
@@ -57,9 +58,16 @@ struct bound {
     uint32_t instr;
     uint8_t nops;
     uint8_t lane0;  // first lane, for the accumulators and generators
-    uint16_t pad;
+    uint8_t flags;  // BOUND_*
+    uint8_t pad;
+    uint32_t outs;       // operands that are written
     uint32_t stage_in;   // operands copied aside first (overlap, indirection)
     uint32_t stage_out;  // indirect destinations
+};
+
+enum {
+    BOUND_STREAM = 1,  // what is written is not read again soon: past the caches
+    BOUND_SKIP = 2,    // a copy that plan.c did away with
 };
 
 // A register or a number.
@@ -86,6 +94,9 @@ struct device_program {
     uint32_t nindex;
     opnd *out;  // returned views
     uint32_t nout;
+    uint32_t *direct;     // of each tensor: the base of the output that it is, or 0
+    bound *fast;          // the code without the copies that plan.c did away with; NULL: none
+    uint8_t *param_used;  // PARAM_* of each parameter
     uint32_t nloops;
     uint64_t hbm_bytes;
     uint64_t stage_bytes;
@@ -96,6 +107,14 @@ struct device_program {
     uint32_t *shared;  // tensors in HBM that all programs of the launch see; their bases follow
     uint32_t nshared;  // those of the parameters
 };
+
+// The base of output i when the kernel makes it in the caller's memory.
+static inline uint32_t direct_base(const device_program *dp, uint32_t i)
+{
+    return BASE_PARAM0 + dp->p->params.n + dp->nshared + i;
+}
+
+enum { PARAM_READ = 1, PARAM_WRITTEN = 2 };
 
 typedef struct loop_state {
     int64_t next, upper;
@@ -153,6 +172,7 @@ enum { EXEC_WAITS = -1 };  // exec.status: at exec.sync, to be resumed
 struct exec {
     device_core *core;
     const device_program *dp;
+    const bound *code;
     const kernels *k;
     char **base;
     int32_t *regs;
@@ -255,11 +275,33 @@ bool bind_loop_while(binder *b);
 bool bind_loop_end(binder *b);
 bool bind_device_print(binder *b);
 
+// Bytes [lo, hi) of a partition and partitions [p0, p1); in HBM one interval.
+typedef struct region {
+    uint32_t base;
+    int64_t lo, hi;
+    int64_t p0, p1;
+} region;
+region region_of(const ir *p, const opnd *o);
+
+// Does away with copies that only stage data (plan.c): fills dp->fast and dp->param_used.
+void plan_copies(device_program *dp);
+// Of a dma_copy whose ends are rows of equal length, each adjacent bytes: the number of rows, their
+// length and strides (dma.c). false: it is not.
+typedef struct dma_rows {
+    uint64_t nrows;
+    int64_t row_bytes, d, s;  // strides
+} dma_rows;
+bool dma_as_rows(const bound *b, dma_rows *out);
+// The arguments of a dma_copy for other ends of the same shapes. NULL: not possible.
+const void *dma_retarget(arena *mem, const bound *b, const opnd *d, const opnd *s);
+
 // ---- running (run.c, stage.c)
 
 void run_staged(exec *x, const bound *b, const tile *t);
-// Prepares a core for a program; shared[k]: memory of the launch's tensor k + 1. false: out of memory.
-bool exec_begin(exec *x, void *const *params, char *const *shared);
+void run_nothing(exec *x, const bound *b, const tile *t);
+// Prepares a core for a program; shared[k]: memory of the launch's tensor k + 1. false: out of
+// memory.
+bool exec_begin(exec *x, void *const *params, char *const *shared, void *const *outputs);
 // Runs from x->ip until the end, an error or a synchronisation point.
 void run_code(exec *x);
 void copy_outputs(exec *x, void *const *outputs);

@@ -37,6 +37,9 @@ typedef void (*kern_bin)(rows d, crows a, crows b, size_t nrows, size_t n);
 typedef void (*kern_un)(rows d, crows a, size_t nrows, size_t n);
 typedef void (*kern_fold)(float acc[16], const void *x, size_t n);
 
+typedef void (*kern_folds)(float (*acc)[16], const void *x, ptrdiff_t stride, size_t nrows,
+                           size_t n);
+
 typedef struct kernels {
     const char *name;
     void (*load[DT_COUNT])(float *d, const void *s, size_t n);
@@ -51,6 +54,8 @@ typedef struct kernels {
     void (*select)(rows d, crows p, crows a, crows b, size_t nrows, size_t n, bool b_scalar);
     // Element i into acc[i mod 16].
     kern_fold fold[OPR_COUNT];
+    // The same for rows, each into its own.
+    kern_folds folds[OPR_COUNT];
     // Bits of 8, 16 or 32: d = a op b. b_scalar: b[0] for all.
     void (*bits)(op_id op, uint32_t *d, const uint32_t *a, const uint32_t *b, size_t n,
                  unsigned width, bool b_scalar);
@@ -61,6 +66,8 @@ typedef struct kernels {
     void (*matmul)(rows c, crows a, crows b, size_t k, size_t m, size_t n);
     // c = a + b with subnormals as zero.
     void (*add_ftz)(rows c, crows a, crows b, size_t nrows, size_t n);
+    // Copies past the caches: what is written is not read soon.
+    void (*stream)(void *d, const void *s, size_t size_bytes);
     // d[j][i] = s[i][j]; size 1, 2 or 4 bytes.
     void (*transpose)(rows d, crows s, size_t nrows, size_t ncols, size_t size);
 } kernels;

@@ -63,10 +63,32 @@ static float fold_range(exec *x, op_id op, const tile *s, uint32_t r, uint64_t e
     return kern_tree(x->k, op, acc);
 }
 
+// Whole rows that need no conversion, side by side.
+static void reduce_rows(exec *x, const reduce_args *a, const tile *d, const tile *s)
+{
+    float(*acc)[16] = x->core->part, id = kern_identity((op_id)a->op);
+    uint32_t parts = d->l->parts;
+    for (uint32_t r = 0; r < parts; r++) {
+        for (int q = 0; q < 16; q++) {
+            acc[r][q] = id;
+        }
+    }
+    x->k->folds[a->op](acc, s->p, s->ps, parts, a->each);
+    for (uint32_t r = 0; r < parts; r++) {
+        float v = kern_tree(x->k, (op_id)a->op, acc[r]);
+        v = a->negate ? -v : v;
+        store_rows(x, d, r, 1, 0, 1, (crows){&v, 0});
+    }
+}
+
 static void run_tensor_reduce(exec *x, const bound *b, const tile *t)
 {
     const reduce_args *a = b->a;
     const tile *d = &t[0], *s = &t[1];
+    if (d->l->n == 1 && s->l->contig && s->dtype == DT_float32 && a->op != OPR_subtract) {
+        reduce_rows(x, a, d, s);
+        return;
+    }
     uint64_t kept = d->l->n, each = a->each;
     uint64_t batch = each <= CHUNK && a->op != OPR_subtract ? CHUNK / each : 0;
     float *out = x->core->buf[2];

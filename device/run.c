@@ -274,7 +274,7 @@ static void run_register_move(exec *x, const bound *b, const tile *t)
     x->regs[a->dst] = (int32_t)regnum_get(x, a->src);
 }
 
-static void run_nothing(exec *x, const bound *b, const tile *t)
+void run_nothing(exec *x, const bound *b, const tile *t)
 {
     (void)x;
     (void)b;
@@ -338,7 +338,8 @@ bool bind_register_store(binder *b)
 
 static bool reserve(device_core *c, const device_program *dp)
 {
-    uint32_t regs = dp->p->registers + 1, bases = BASE_PARAM0 + dp->p->params.n + dp->nshared;
+    uint32_t regs = dp->p->registers + 1,
+             bases = BASE_PARAM0 + dp->p->params.n + dp->nshared + dp->nout;
     if (regs > c->regs_cap) {
         free(c->regs);
         c->regs = calloc(regs, sizeof *c->regs);
@@ -369,6 +370,9 @@ void copy_outputs(exec *x, void *const *outputs)
 {
     for (uint32_t i = 0; i < x->dp->nout; i++) {
         const opnd *o = &x->dp->out[i];
+        if (o->base == direct_base(x->dp, i) && x->base[o->base] == outputs[i]) {
+            continue;  // it was made there
+        }
         tile s = {x->base[o->base] + o->offset, o->ps, o->l, o->dtype, o->size};
         int64_t row = (int64_t)(o->l->n * o->size);
         if (o->l->contig && o->ps == row) {
@@ -381,12 +385,70 @@ void copy_outputs(exec *x, void *const *outputs)
     }
 }
 
+// Memory [p, p + size) of parameter or output number i, parameters first.
+static size_t host_size(const device_program *dp, uint32_t i)
+{
+    const ir *p = dp->p;
+    uint32_t n = p->params.n;
+    uint32_t t = i < n ? p->params.at[i].tensor : p->views.at[p->outputs.at[i - n]].tensor;
+    return p->tensors.at[t].size_bytes;
+}
+
+static bool host_overlap(const void *a, size_t na, const void *b, size_t nb)
+{
+    uintptr_t p = (uintptr_t)a, q = (uintptr_t)b;
+    return p < q + nb && q < p + na;
+}
+
+// Parameters that overlap others while one of them is written: the order of copies is seen then.
+static bool params_alias(const exec *x, void *const *params)
+{
+    const device_program *dp = x->dp;
+    for (uint32_t i = 0; i < dp->p->params.n; i++) {
+        for (uint32_t j = 0; dp->param_used[i] & PARAM_WRITTEN && j < dp->p->params.n; j++) {
+            if (i != j && dp->param_used[j] &&
+                host_overlap(params[i], host_size(dp, i), params[j], host_size(dp, j))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Where parameters and outputs are. An output that overlaps a parameter or another output is made
+// in the HBM segment and copied at the end.
+static void place_host(exec *x, void *const *params, char *const *shared, void *const *outputs)
+{
+    const device_program *dp = x->dp;
+    uint32_t n = dp->p->params.n;
+    for (uint32_t i = 0; i < n; i++) {
+        x->base[BASE_PARAM0 + i] = params[i];
+    }
+    for (uint32_t i = 0; i < dp->nshared; i++) {
+        x->base[BASE_PARAM0 + n + i] = shared[dp->p->tensors.at[dp->shared[i]].shared - 1];
+    }
+    for (uint32_t i = 0; i < dp->nout; i++) {
+        uint32_t tensor = dp->p->views.at[dp->p->outputs.at[i]].tensor;
+        bool apart = dp->direct[tensor] == direct_base(dp, i);
+        if (!apart) {
+            continue;  // never addressed
+        }
+        for (uint32_t j = 0; apart && j < n + dp->nout; j++) {
+            apart =
+                j == n + i || !host_overlap(outputs[i], host_size(dp, n + i),
+                                            j < n ? params[j] : outputs[j - n], host_size(dp, j));
+        }
+        x->base[direct_base(dp, i)] =
+            apart ? outputs[i] : x->core->hbm + dp->p->tensors.at[tensor].addr_bytes;
+    }
+}
+
 void run_code(exec *x)
 {
     const device_program *dp = x->dp;
     tile t[MAX_OPNDS];
     for (; x->ip < dp->ncode; x->ip++) {
-        const bound *b = &dp->code[x->ip];
+        const bound *b = &x->code[x->ip];
         for (uint32_t k = 0; k < b->nops; k++) {
             const opnd *o = &b->o[k];
             if (!o->dyn) {
@@ -403,7 +465,7 @@ void run_code(exec *x)
     }
 }
 
-bool exec_begin(exec *x, void *const *params, char *const *shared)
+bool exec_begin(exec *x, void *const *params, char *const *shared, void *const *outputs)
 {
     device_core *core = x->core;
     const device_program *dp = x->dp;
@@ -418,13 +480,9 @@ bool exec_begin(exec *x, void *const *params, char *const *shared)
     x->base[BASE_PSUM] = core->psum;
     x->base[BASE_HBM] = core->hbm;
     x->base[BASE_STAGE] = core->stage;
-    for (uint32_t i = 0; i < dp->p->params.n; i++) {
-        x->base[BASE_PARAM0 + i] = params[i];
-    }
-    for (uint32_t i = 0; i < dp->nshared; i++) {
-        x->base[BASE_PARAM0 + dp->p->params.n + i] =
-            shared[dp->p->tensors.at[dp->shared[i]].shared - 1];
-    }
+    place_host(x, params, shared, outputs);
+    bool plain = x->opts->as_written || !dp->fast || params_alias(x, params);
+    x->code = plain ? dp->code : dp->fast;
     for (uint32_t i = 0; i < dp->nconsts; i++) {
         memcpy(core->hbm + dp->consts[i].at, dp->p->blob.at + dp->consts[i].data,
                dp->consts[i].size);

@@ -12,7 +12,7 @@ static void put_header(const neff_header *h, const program *pr, textbuf *out)
 {
     const ir *p = pr->ir;
     text_printf(out,
-                "kernel %s\ntarget %s\nlaunch program %" PRIu32 " of %" PRIu32
+                "kernel %s\ntarget %s\nlaunch core %" PRIu32 " of %" PRIu32
                 "\nfile version %" PRIu32 ", %" PRIu64 " bytes, body %016" PRIx64
                 "\ninstructions %" PRIu32 ", registers %" PRIu32 "\nmemory sbuf %" PRIu32
                 ", psum %" PRIu32 " bytes a partition, hbm %" PRIu64 " bytes\n",
@@ -95,7 +95,7 @@ nki_status inspect_neff(const unsigned char *bytes, size_t len, inspect_form for
         put_header(&h, pr, out);
         put_code(pr->ir, out);
         text_cstr(out, "\nstreams\n");
-        program_print(pr, out);
+        program_print_streams(pr, out);
     }
     return NKI_OK;
 }

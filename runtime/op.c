@@ -120,15 +120,9 @@ static nki_status check_source(nki_op *op, nki_diags *ds)
     return st;
 }
 
-nki_status nki_op_open(nki_context *ctx, const nki_source *src, const char *entry, nki_diags *ds,
-                       nki_op **out)
+// Without what it holds being looked at.
+static nki_status open_op(nki_context *ctx, const nki_source *src, const char *entry, nki_op **out)
 {
-    if (out) {
-        *out = NULL;
-    }
-    if (!ctx || !out || !src || (!src->path && !src->text) || !context_alive(ctx)) {
-        return NKI_ERR_ARG;
-    }
     nki_op *op;
     nki_status st = op_new(ctx, &op);
     if (st != NKI_OK) {
@@ -150,15 +144,34 @@ nki_status nki_op_open(nki_context *ctx, const nki_source *src, const char *entr
     } else {
         st = read_all(ctx, src->path, &op->text, &op->len);
     }
-    if (st == NKI_OK) {
-        st = check_source(op, ds);
-    }
     if (st != NKI_OK) {
         nki_op_release(op);
         return st;
     }
     *out = op;
     return NKI_OK;
+}
+
+nki_status nki_op_open(nki_context *ctx, const nki_source *src, const char *entry, nki_diags *ds,
+                       nki_op **out)
+{
+    if (out) {
+        *out = NULL;
+    }
+    if (!ctx || !out || !src || (!src->path && !src->text) || !context_alive(ctx)) {
+        return NKI_ERR_ARG;
+    }
+    nki_op *op;
+    nki_status st = open_op(ctx, src, entry, &op);
+    if (st == NKI_OK) {
+        st = check_source(op, ds);
+        if (st != NKI_OK) {
+            nki_op_release(op);
+            op = NULL;
+        }
+        *out = op;
+    }
+    return st;
 }
 
 nki_status nki_op_builtin(nki_context *ctx, const char *name, nki_op **out)
@@ -175,7 +188,7 @@ nki_status nki_op_builtin(nki_context *ctx, const char *name, nki_op **out)
     }
     // As a user's own text: nothing below knows the difference.
     const nki_source src = {m->path, m->text, m->len};
-    return nki_op_open(ctx, &src, name, NULL, out);
+    return open_op(ctx, &src, name, out);
 }
 
 nki_status nki_op_specialize(nki_op *op, const nki_arg *args, size_t arg_count,

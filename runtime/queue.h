@@ -145,7 +145,7 @@ typedef struct queue {
 } queue;
 
 nki_status queue_create(nki_context *ctx, queue **out);
-// Waits for what is pending.
+// Nothing is pending: a command holds the context.
 void queue_release(queue *q);
 
 // A command with nothing in it; NULL: no memory. tensors: how many it will name.

@@ -284,9 +284,9 @@ static bool repack(placer *pl, buffer_kind b)
     return true;
 }
 
-// Memory of a size is used in turns this deep: the clock gains little from more, and the executor's
+// Memory of a size is used in turns this deep (docs/decisions/0006): enough for loads to run ahead; the executor's
 // cache loses from each.
-enum { ROTATION = 4 };
+enum { ROTATION = 8 };
 
 static void give(placer *pl, buffer_kind b, uint32_t i)
 {

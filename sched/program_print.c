@@ -34,12 +34,8 @@ static void print_slot(const program *pr, const queue_slot *q, uint32_t *depth, 
     text_char(out, '\n');
 }
 
-void program_print(const program *pr, textbuf *out)
+void program_print_streams(const program *pr, textbuf *out)
 {
-    text_printf(out, "memory hbm=%" PRIu64 " sbuf_peak=%" PRIu32 " psum_peak=%" PRIu32 "\n",
-                pr->hbm_bytes, pr->sbuf_peak_bytes, pr->psum_peak_bytes);
-    text_printf(out, "pairs exact=%" PRIu64 " conservative=%" PRIu64 "\n", pr->pairs_exact,
-                pr->pairs_conservative);
     for (uint32_t k = 0; k < pr->semaphores.n; k++) {
         const semaphore_info *s = &pr->semaphores.at[k];
         text_printf(out, "semaphore s%" PRIu32 " %s -> %s\n", k, stream_name(s->producer),
@@ -64,4 +60,13 @@ void program_print(const program *pr, textbuf *out)
             print_slot(pr, &pr->slots.at[k], &depth, out);
         }
     }
+}
+
+void program_print(const program *pr, textbuf *out)
+{
+    text_printf(out, "memory hbm=%" PRIu64 " sbuf_peak=%" PRIu32 " psum_peak=%" PRIu32 "\n",
+                pr->hbm_bytes, pr->sbuf_peak_bytes, pr->psum_peak_bytes);
+    text_printf(out, "pairs exact=%" PRIu64 " conservative=%" PRIu64 "\n", pr->pairs_exact,
+                pr->pairs_conservative);
+    program_print_streams(pr, out);
 }

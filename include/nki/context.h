@@ -91,7 +91,7 @@ typedef struct nki_context_opts {
 NKI_API nki_status nki_context_create(const nki_context_opts *opts, nki_context **out,
                                       const char **why);
 NKI_API nki_context *nki_context_retain(nki_context *ctx);
-// The last reference waits for what was submitted.
+// Does not wait: work that was submitted keeps what it needs and runs to its end.
 NKI_API void nki_context_release(nki_context *ctx);
 
 NKI_API const char *nki_context_target(const nki_context *ctx);  // "trn2"

@@ -12,9 +12,9 @@ typedef struct nki_entry {
     size_t param_count, required_count;
 } nki_entry;
 
-// Parses only. entries (room for cap) receives the kernels found, in order, and *count their number.
-// dump: the ast's text form, as in nki_compile_opts; NULL: none. Names live as long as ctx is not
-// used for another parse.
+// Parses only. entries (room for cap) receives the kernels found, in order, and *count their
+// number. dump: the ast's text form, as in nki_compile_opts; NULL: none. Names live as long as ctx
+// is not used for another parse.
 NKI_API nki_status nki_tool_parse(nki_context *ctx, const nki_source *src,
                                   void (*dump)(void *dump_ctx, const char *stage, const char *text,
                                                size_t len),

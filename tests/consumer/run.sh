@@ -20,5 +20,13 @@ lib=$(pkg-config --variable=libdir nki)
 cc -std=c11 -o "$work/consumer_pc" "$src/tests/consumer/main.c" $(pkg-config --cflags --libs nki) \
     -Wl,-rpath,"$lib"
 "$work/consumer_pc" "$src/examples/vector_add.nki"
+for program in "$src"/examples/c/*.c; do
+    name=$(basename "$program" .c)
+    cc -std=c11 -D_POSIX_C_SOURCE=200809L -o "$work/$name" "$program" $(pkg-config --cflags --libs nki) \
+        -lm -Wl,-rpath,"$lib"
+    "$work/$name" $([ "$name" != first_call ] || echo "$src/examples/softmax.nki") >"$work/log" ||
+        { cat "$work/log"; echo "$name failed"; exit 1; }
+done
 "$work/prefix/bin/nki" --version
+sh "$src/tools/check-abi.sh" "$src" "$(find "$work/prefix" -name 'libnki.so' | head -n 1)"
 sh "$src/tools/check-symbols.sh" "$(find "$work/prefix" -name 'libnki.so' | head -n 1)"

@@ -172,7 +172,7 @@ static const struct {
     {OPR_exp, expl, 1.0, -104, 90},
     {OPR_log, logl, 0.51, 0, 10},
     {OPR_sqrt, sqrtl, 0.5, 0, 100},
-    {OPR_tanh, tanhl, 0.51, -10, 10},
+    {OPR_tanh, tanhl, 1.5, -10, 10},
     {OPR_sigmoid, r_sigmoid, 2.0, -105, 20},
     {OPR_silu, r_silu, 3.0, -105, 20},
     {OPR_silu_dx, r_silu_dx, 4, -20, 20},

@@ -234,6 +234,50 @@ static void memory_limit__is_a_status(void **state)
     assert_true(limited > 3);
 }
 
+static int32_t twice(const float *x, float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = 2 * x[i];
+    }
+    return 0;
+}
+
+// Views, streams, events, generated ops and host functions, in a context that makes no thread.
+static nki_status more_steps(void)
+{
+    nki_context *ctx = NULL;
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    o.blocking = 1;
+    nki_tensor *a = NULL, *v = NULL, *y = NULL, *z = NULL;
+    nki_stream *s = NULL;
+    nki_event *e = NULL;
+    nki_op *op = NULL;
+    nki_status st = nki_context_create(&o, &ctx, NULL);
+    st = st ? st : nki_trace_start(ctx, 0);
+    st = st ? st : nki_stream_create(ctx, NULL, NULL, &s);
+    st = st ? st : nki_event_create(ctx, &e);
+    st = st ? st : nki_tensor_create(ctx, NKI_FLOAT32, 2, (const size_t[]){3, 4}, &a);
+    st = st ? st : nki_tensor_permute(a, (const size_t[]){1, 0}, &v);
+    st = st ? st : nki_sum(ctx, s, v, &y);
+    st = st ? st : nki_event_record(e, s);
+    st = st ? st : nki_stream_wait(s, e);
+    st = st ? st
+            : nki_host_function(ctx, "twice", "i32(f32[n] x, out f32[n] y, i64 n)", (nki_fn)twice,
+                                NULL);
+    st = st ? st : nki_op_host(ctx, "twice", &op);
+    st = st ? st : nki_op_call(op, s, NKI_ARGS(NKI_T(y)), &z, 1, NULL);
+    st = st ? st : nki_stream_synchronize(s, NKI_FOREVER, NULL);
+    nki_op_release(op);
+    nki_tensor_release(z);
+    nki_tensor_release(y);
+    nki_tensor_release(v);
+    nki_tensor_release(a);
+    nki_event_release(e);
+    nki_stream_release(s);
+    nki_context_release(ctx);
+    return st;
+}
+
 // Everything once; the status of the first step that failed.
 static nki_status all_steps(void)
 {
@@ -260,7 +304,7 @@ static nki_status all_steps(void)
     nki_tensor_release(a);
     nki_diags_release(ds);
     nki_context_release(ctx);
-    return st;
+    return st == NKI_OK ? more_steps() : st;
 }
 
 static void every_allocation__may_fail(void **state)
