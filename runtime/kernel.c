@@ -154,7 +154,7 @@ static nki_status load(nki_kernel *k, bool foreign)
                                 c->pr->ir->target->name, k->ctx->target->name);
         }
         if (c->pr->ir->grid != k->core_count) {
-            return context_fail(k->ctx, NKI_ERR_ARG,
+            return context_fail(k->ctx, NKI_ERR_FORMAT,
                                 "the container holds one program of a launch of %u, which cannot "
                                 "run alone",
                                 c->pr->ir->grid);

@@ -118,6 +118,13 @@ static void add_format(textbuf *out, const row *r)
     }
 }
 
+// text as a code span, whatever backquotes it has.
+static void add_code(textbuf *out, const char *text)
+{
+    const char *fence = strchr(text, '`') ? "`` " : "`", *end = strchr(text, '`') ? " ``" : "`";
+    text_printf(out, "%s%s%s", fence, text, end);
+}
+
 static void add_block(textbuf *out, const char *text)
 {
     while (*text) {
@@ -156,9 +163,12 @@ static void add_diagnostic(textbuf *out, diag_id id, const goldens *g)
     if (*diag_exception(id)) {
         text_printf(out, ", caught as `%s`", diag_exception(id));
     }
-    text_cstr(out, ": `");
-    add_format(out, &rows[id]);
-    text_cstr(out, "`\n\n");
+    textbuf format;
+    text_init(&format, out->mem);
+    add_format(&format, &rows[id]);
+    text_cstr(out, ": ");
+    add_code(out, format.at);
+    text_cstr(out, "\n\n");
     add_sentence(out, diag_meaning(id));
     text_cstr(out, "\n\n");
     if (*diag_example(id)) {
@@ -299,7 +309,8 @@ static void add_constraint(textbuf *out, const char *root, diag_id id, const gol
     add_sentence(out, diag_meaning(id));
     text_cstr(out, " ");
     add_sentence(out, diag_fix(id));
-    text_cstr(out, "\n\n");
+    text_char(out, '\n');
+    bool first = true;
     const golden *own = golden_of(g, name, tag);
     for (size_t i = 0; i < g->count; i++) {
         const golden *x = &g->at[i];
@@ -309,8 +320,10 @@ static void add_constraint(textbuf *out, const char *root, diag_id id, const gol
             continue;
         }
         const char *path = arena_printf(out->mem, "../tests/golden/%s/%s", x->folder, x->stem);
-        text_printf(out, "* %s: `%s`  \n  [%s](%s.nki)", target_of(out->mem, x),
-                    message_of(out->mem, x, tag), x->stem, path);
+        text_printf(out, "%s* %s: ", first ? "\n" : "", target_of(out->mem, x));
+        first = false;
+        add_code(out, message_of(out->mem, x, tag));
+        text_printf(out, "  \n  [%s](%s.nki)", x->stem, path);
         if (has_legal(out->mem, root, x)) {
             text_printf(out, ", and [the nearest that passes](%s_legal.nki)", path);
         }
