@@ -165,8 +165,8 @@ static bool run_ours(const struct options *o, nki_context *ctx, const struct pro
 {
     nki_diags *ds = NULL;
     nki_kernel *k = NULL;
-    nki_arg args[] = {{"a", make_input(ctx, p->a, 1), NULL, NULL},
-                      {"b", make_input(ctx, p->b, 2), NULL, NULL}};
+    nki_arg args[] = {{.name = "a", .tensor = make_input(ctx, p->a, 1)},
+                      {.name = "b", .tensor = make_input(ctx, p->b, 2)}};
     nki_source source = {o->kernels, NULL, 0};
     bool ok = args[0].tensor && args[1].tensor && nki_diags_create(&ds) == NKI_OK &&
               nki_kernel_compile(ctx, &source, p->name, args, 2, NULL, ds, &k) == NKI_OK &&

@@ -262,14 +262,17 @@ value iter_method(interp *it, value self, sym id);
 unit *scope_module(interp *it, vmodule *m);  // resolves everything in it
 // ---- eval.c
 value eval(interp *it, const ast *e);
+value load_global(interp *it, vmodule *m, sym id);
+bool assign_to(interp *it, const ast *target, value v);
+// ---- arith.c
 value unary_op(interp *it, ast_op op, value v);
 value binary_op(interp *it, ast_op op, value a, value b);
+int64_t arith_int(value v);  // of an int or a bool
+// ---- container.c
 value contains(interp *it, value container, value item);
 value get_index(interp *it, value obj, value key);
 bool set_index(interp *it, value obj, value key, value v);
 bool del_index(interp *it, value obj, value key);
-value load_global(interp *it, vmodule *m, sym id);
-bool assign_to(interp *it, const ast *target, value v);
 bool as_index(interp *it, value v, int64_t *out);  // __index__: ints and bools; else TypeError
 void slice_bounds(const vslice *s, int64_t n, int64_t *start, int64_t *stop, int64_t *step);
 bool slice_indices(interp *it, const vslice *s, int64_t n, int64_t *start, int64_t *step,
@@ -294,11 +297,12 @@ const char *name_list(interp *it, const sym *ids, uint32_t n);
 // absent).
 bool bind_native(interp *it, const char *fname, const args *a, const char *const *params,
                  uint32_t nparams, uint32_t nrequired, value *out);
-// ---- class.c
+// ---- attr.c
 value get_attr(interp *it, value obj, sym id);   // AttributeError when absent
 value find_attr(interp *it, value obj, sym id);  // V_UNDEF when absent
 bool set_attr(interp *it, value obj, sym id, value v);
 bool del_attr(interp *it, value obj, sym id);
+// ---- class.c
 value class_lookup(const vclass *c, sym id);         // through the MRO; V_UNDEF
 bool class_is(const vclass *c, const vclass *base);  // subclass
 value exec_class(interp *it, const ast *s);
@@ -317,6 +321,7 @@ value obj_eq_special(interp *it, value a, value b);  // what __eq__ says; V_UNDE
 const char *class_qualname(const vclass *c);
 // ---- builtins.c
 void builtins_init(interp *it);
+// ---- types.c
 value type_call(interp *it, vtype t, const args *a);
 const char *vtype_name(vtype t);
 value type_attr(interp *it, vtype t, sym id);       // dict.fromkeys, str.upper; V_UNDEF
@@ -340,11 +345,12 @@ value module_attr(interp *it, vmodule *m, sym id, uint32_t limit);  // runs what
 flow exec_import(interp *it, const ast *s);
 // ---- tensor.c
 value tensor_index(interp *it, value t, value key);
-value tensor_attr(interp *it, value t, sym id);  // V_UNDEF when it has none
-value tensor_new(interp *it, ir_tensor t);       // emits the allocation; V_ERROR
+value tensor_new(interp *it, ir_tensor t);  // emits the allocation; V_ERROR
 value tensor_whole(interp *it, uint32_t id);
 bool tensor_view(interp *it, vtensor *t, uint32_t *view);  // ir_view, made once
 void tensor_describe(const vtensor *t, textbuf *out);      // "[128, 512] float32 @sbuf"
+// ---- tensor_methods.c
+value tensor_attr(interp *it, value t, sym id);  // V_UNDEF when it has none
 // ---- isa_call.c
 value isa_call_node(interp *it, isa_id op, const ast *e);  // a call expression
 value isa_call(interp *it, isa_id op, const args *a);

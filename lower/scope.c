@@ -1,295 +1,5 @@
 // Which variable a name means: decided once a function, so that running one is an array access.
-#include "lower/interp.h"
-
-#include <string.h>
-
-enum { SYM_LOCAL = 1, SYM_CELL = 2, SYM_GLOBAL = 4, SYM_NONLOCAL = 8, SYM_FREE = 16 };
-
-typedef struct var {
-    sym id;
-    uint8_t flags;
-    uint32_t slot;  // local slot
-    uint32_t cell;  // own cell, or own count + index of a free one
-} var;
-
-typedef struct builder {
-    struct builder *up;
-    interp *it;
-    unit *u;
-    VEC(var) vars;
-    VEC(uint32_t) own;   // var indices that are own cells
-    VEC(uint32_t) free;  // cell numbers in the parent
-    VEC(sym) slots;
-    VEC(sym) hidden;  // comprehension variables in scope, innermost last; slots beside them
-    VEC(uint32_t) hidden_slot;
-} builder;
-
-static var *find_var(builder *b, sym id)
-{
-    for (uint32_t i = 0; i < b->vars.n; i++) {
-        if (b->vars.at[i].id == id) {
-            return &b->vars.at[i];
-        }
-    }
-    return NULL;
-}
-
-static var *add_var(builder *b, sym id, uint8_t flags)
-{
-    var *v = find_var(b, id);
-    if (v) {
-        v->flags |= flags;
-        return v;
-    }
-    vec_push(b->it->mem, &b->vars, ((var){id, flags, UINT32_MAX, UINT32_MAX}));
-    return &b->vars.at[b->vars.n - 1];
-}
-
-// ---- pass 1: what a unit binds
-
-static void bind_list(builder *b, const ast *n);
-
-static void bind_name(builder *b, sym id)
-{
-    if (b->u->kind != UNIT_FUNC) {
-        return;  // module and class variables go by name
-    }
-    var *v = find_var(b, id);
-    if (!v || !(v->flags & (SYM_GLOBAL | SYM_NONLOCAL))) {
-        add_var(b, id, SYM_LOCAL);
-    }
-}
-
-// Names bound by a target, and by walrus anywhere in an expression (but not in nested functions).
-static void bind_target(builder *b, const ast *t)
-{
-    if (!t) {
-        return;
-    }
-    switch ((ast_kind)t->kind) {
-    case AST_NAME: bind_name(b, t->u.id); break;
-    case AST_TUPLE:
-    case AST_LIST:
-        for (const ast *i = t->u.list.first; i; i = i->next) {
-            bind_target(b, i);
-        }
-        break;
-    case AST_STARRED: bind_target(b, t->u.bin.l); break;
-    default: break;
-    }
-}
-
-static void bind_expr(builder *b, const ast *e)
-{
-    for (; e; e = e->next) {
-        switch ((ast_kind)e->kind) {
-        case AST_WALRUS:
-            bind_name(b, e->u.bin.l->u.id);
-            bind_expr(b, e->u.bin.r);
-            break;
-        case AST_FSTRING:
-        case AST_TUPLE:
-        case AST_LIST:
-        case AST_SET:
-        case AST_DICT: bind_expr(b, e->u.list.first); break;
-        case AST_FORMAT: bind_expr(b, e->u.format.value); break;
-        case AST_PAIR:
-        case AST_UNARY:
-        case AST_BINARY:
-        case AST_BOOLOP:
-        case AST_COMPARE:
-        case AST_CMP:
-        case AST_STARRED:
-        case AST_AWAIT:
-        case AST_YIELD:
-        case AST_YIELD_FROM:
-            if (e->kind == AST_YIELD || e->kind == AST_YIELD_FROM) {
-                b->u->is_generator = true;
-            }
-            bind_expr(b, e->u.bin.l);
-            bind_expr(b, e->u.bin.r);
-            break;
-        case AST_CALL:
-            bind_expr(b, e->u.call.fn);
-            bind_expr(b, e->u.call.args);
-            break;
-        case AST_ARG:
-        case AST_ATTR: bind_expr(b, e->u.named.value); break;
-        case AST_INDEX:
-            bind_expr(b, e->u.index.value);
-            bind_expr(b, e->u.index.key);
-            break;
-        case AST_SLICE:
-        case AST_TERNARY:
-            bind_expr(b, e->u.three.a);
-            bind_expr(b, e->u.three.b);
-            bind_expr(b, e->u.three.c);
-            break;
-        case AST_LISTCOMP:
-        case AST_SETCOMP:
-        case AST_DICTCOMP:
-        case AST_GENEXP:
-            bind_expr(b, e->u.comp.elt);
-            bind_expr(b, e->u.comp.value);
-            for (const ast *c = e->u.comp.clauses; c; c = c->next) {
-                bind_expr(b, c->u.clause.iter);
-                bind_expr(b, c->u.clause.conds);
-            }
-            break;
-        default: break;
-        }
-    }
-}
-
-static void bind_pattern(builder *b, const ast *p)
-{
-    for (; p; p = p->next) {
-        switch ((ast_kind)p->kind) {
-        case AST_PAT_CAPTURE:
-        case AST_PAT_STAR:
-        case AST_PAT_REST:
-            if (p->u.pat.id) {
-                bind_name(b, p->u.pat.id);
-            }
-            break;
-        case AST_PAT_SEQ:
-        case AST_PAT_OR: bind_pattern(b, p->u.list.first); break;
-        case AST_PAT_AS:
-            bind_pattern(b, p->u.pat.a);
-            bind_name(b, p->u.pat.id);
-            break;
-        case AST_PAT_MAP: bind_pattern(b, p->u.pat.a); break;
-        case AST_PAIR: bind_pattern(b, p->u.bin.r); break;
-        case AST_PAT_CLASS: bind_pattern(b, p->u.pat.b); break;
-        case AST_ARG: bind_pattern(b, p->u.named.value); break;
-        default: break;
-        }
-    }
-}
-
-static sym root_name(interp *it, sym path)
-{
-    const char *dot = strchr(path->text, '.');
-    return dot ? intern_add(it->names, path->text, (size_t)(dot - path->text)) : path;
-}
-
-static void bind_stmt(builder *b, const ast *s)
-{
-    switch ((ast_kind)s->kind) {
-    case AST_EXPR:
-    case AST_RETURN:
-    case AST_ASSERT:
-    case AST_RAISE:
-        bind_expr(b, s->u.bin.l);
-        bind_expr(b, s->u.bin.r);
-        break;
-    case AST_ASSIGN:
-    case AST_ANNASSIGN:
-        for (const ast *t = s->u.assign.targets; t; t = t->next) {
-            bind_target(b, t);
-        }
-        bind_expr(b, s->u.assign.value);
-        break;
-    case AST_AUGASSIGN:
-        bind_target(b, s->u.bin.l);
-        bind_expr(b, s->u.bin.r);
-        break;
-    case AST_DEL: bind_target(b, s->u.list.first); break;
-    case AST_IMPORT:
-        for (const ast *a = s->u.list.first; a; a = a->next) {
-            bind_name(b, a->u.alias.as ? a->u.alias.as : root_name(b->it, a->u.alias.path));
-        }
-        break;
-    case AST_FROM:
-        for (const ast *a = s->u.from.aliases; a; a = a->next) {
-            bind_name(b, a->u.alias.as ? a->u.alias.as : a->u.alias.path);
-        }
-        break;
-    case AST_IF:
-    case AST_WHILE:
-    case AST_FOR:
-        if (s->kind == AST_FOR) {
-            bind_target(b, s->u.flow.target);
-        }
-        bind_expr(b, s->u.flow.cond);
-        bind_list(b, s->u.flow.body);
-        bind_list(b, s->u.flow.orelse);
-        break;
-    case AST_TRY:
-        bind_list(b, s->u.try_.body);
-        for (const ast *h = s->u.try_.handlers; h; h = h->next) {
-            if (h->u.handler.as) {
-                bind_name(b, h->u.handler.as);
-            }
-            bind_list(b, h->u.handler.body);
-        }
-        bind_list(b, s->u.try_.orelse);
-        bind_list(b, s->u.try_.final);
-        break;
-    case AST_WITH:
-        for (const ast *w = s->u.with.items; w; w = w->next) {
-            bind_target(b, w->u.withitem.target);
-            bind_expr(b, w->u.withitem.value);
-        }
-        bind_list(b, s->u.with.body);
-        break;
-    case AST_DEF:
-    case AST_CLASS: bind_name(b, s->u.def.id); break;
-    case AST_MATCH:
-        bind_expr(b, s->u.match.subject);
-        for (const ast *c = s->u.match.cases; c; c = c->next) {
-            bind_pattern(b, c->u.match.subject);
-            bind_expr(b, c->u.match.guard);
-            bind_list(b, c->u.match.body);
-        }
-        break;
-    case AST_TYPE_ALIAS: bind_name(b, s->u.type.id); break;
-    default: break;
-    }
-}
-
-// global and nonlocal count for the whole unit, wherever they stand.
-static void declare_list(builder *b, const ast *n)
-{
-    for (; n; n = n->next) {
-        switch ((ast_kind)n->kind) {
-        case AST_GLOBAL:
-        case AST_NONLOCAL:
-            for (const ast *i = n->u.list.first; i; i = i->next) {
-                add_var(b, i->u.id, n->kind == AST_GLOBAL ? SYM_GLOBAL : SYM_NONLOCAL);
-            }
-            break;
-        case AST_IF:
-        case AST_WHILE:
-        case AST_FOR:
-            declare_list(b, n->u.flow.body);
-            declare_list(b, n->u.flow.orelse);
-            break;
-        case AST_TRY:
-            declare_list(b, n->u.try_.body);
-            for (const ast *h = n->u.try_.handlers; h; h = h->next) {
-                declare_list(b, h->u.handler.body);
-            }
-            declare_list(b, n->u.try_.orelse);
-            declare_list(b, n->u.try_.final);
-            break;
-        case AST_WITH: declare_list(b, n->u.with.body); break;
-        case AST_MATCH:
-            for (const ast *c = n->u.match.cases; c; c = c->next) {
-                declare_list(b, c->u.match.body);
-            }
-            break;
-        default: break;
-        }
-    }
-}
-
-static void bind_list(builder *b, const ast *n)
-{
-    for (; n; n = n->next) {
-        bind_stmt(b, n);
-    }
-}
+#include "lower/scope.h"
 
 // ---- pass 2: what each name means. The AST is ours to annotate.
 
@@ -308,7 +18,7 @@ static uint32_t capture(builder *b, sym id)
     if (!b) {
         return UINT32_MAX;
     }
-    var *v = b->u->kind == UNIT_FUNC ? find_var(b, id) : NULL;
+    var *v = b->u->kind == UNIT_FUNC ? scope_find_var(b, id) : NULL;
     if (v && (v->flags & SYM_GLOBAL)) {
         return UINT32_MAX;
     }
@@ -320,7 +30,7 @@ static uint32_t capture(builder *b, sym id)
         }
         return v->cell;
     }
-    v = find_var(b, id);
+    v = scope_find_var(b, id);
     if (v && (v->flags & SYM_FREE)) {
         return v->cell;
     }
@@ -328,7 +38,7 @@ static uint32_t capture(builder *b, sym id)
     if (up == UINT32_MAX) {
         return up;
     }
-    v = add_var(b, id, SYM_FREE);
+    v = scope_add_var(b, id, SYM_FREE);
     v->cell = 0x80000000u | b->free.n;  // own cells come first: fixed up when their number is known
     vec_push(b->it->mem, &b->free, up);
     return v->cell;
@@ -349,7 +59,7 @@ static void resolve_name(builder *b, ast *e)
             return;
         }
     }
-    var *v = find_var(b, id);
+    var *v = scope_find_var(b, id);
     if (b->u->kind == UNIT_FUNC && v && (v->flags & SYM_LOCAL)) {
         e->scope = SCOPE_LOCAL;  // or CELL: known only when the whole unit is resolved
         e->slot = v->slot;
@@ -628,8 +338,8 @@ static void resolve_stmts(builder *b, ast *n)
         case AST_DEL: resolve_expr(b, n->u.list.first); break;
         case AST_IMPORT:
             for (ast *a = n->u.list.first; a; a = a->next) {
-                resolve_named(b, a,
-                              a->u.alias.as ? a->u.alias.as : root_name(b->it, a->u.alias.path));
+                resolve_named(
+                    b, a, a->u.alias.as ? a->u.alias.as : scope_root_name(b->it, a->u.alias.path));
             }
             break;
         case AST_FROM:
@@ -690,208 +400,6 @@ static void resolve_stmts(builder *b, ast *n)
     }
 }
 
-// ---- a second walk fixes names of variables that turned out to be cells, and cell numbers.
-
-static void fix_slot(builder *b, uint8_t *scope, uint32_t *slot)
-{
-    uint32_t own = b->own.n;
-    if (*scope == SCOPE_LOCAL && b->u->kind == UNIT_FUNC) {
-        for (uint32_t i = 0; i < own; i++) {
-            const var *v = &b->vars.at[b->own.at[i]];
-            if (v->slot == *slot) {
-                *scope = SCOPE_CELL;
-                *slot = i;
-                return;
-            }
-        }
-    } else if (*scope == SCOPE_CELL && (*slot & 0x80000000u)) {
-        *slot = own + (*slot & 0x7fffffffu);
-    } else if (*scope == SCOPE_CLASS && *slot && ((*slot - 1) & 0x80000000u)) {
-        *slot = own + ((*slot - 1) & 0x7fffffffu) + 1;
-    }
-}
-
-static void fix_expr(builder *b, ast *e);
-static void fix_stmts(builder *b, ast *n);
-
-static void fix_node(builder *b, ast *e)
-{
-    fix_slot(b, &e->scope, &e->slot);
-}
-
-static void fix_defaults(builder *b, ast *p)
-{
-    for (; p; p = p->next) {
-        fix_expr(b, p->u.param.dflt);
-    }
-}
-
-static void fix_expr(builder *b, ast *e)
-{
-    for (; e; e = e->next) {
-        switch ((ast_kind)e->kind) {
-        case AST_NAME: fix_node(b, e); break;
-        case AST_FSTRING:
-        case AST_TUPLE:
-        case AST_LIST:
-        case AST_SET:
-        case AST_DICT: fix_expr(b, e->u.list.first); break;
-        case AST_FORMAT:
-            fix_expr(b, e->u.format.value);
-            fix_expr(b, e->u.format.spec);
-            break;
-        case AST_PAIR:
-        case AST_UNARY:
-        case AST_BINARY:
-        case AST_BOOLOP:
-        case AST_COMPARE:
-        case AST_CMP:
-        case AST_STARRED:
-        case AST_AWAIT:
-        case AST_YIELD:
-        case AST_YIELD_FROM:
-        case AST_WALRUS:
-            fix_expr(b, e->u.bin.l);
-            fix_expr(b, e->u.bin.r);
-            break;
-        case AST_CALL:
-            fix_expr(b, e->u.call.fn);
-            fix_expr(b, e->u.call.args);
-            break;
-        case AST_ARG:
-        case AST_ATTR: fix_expr(b, e->u.named.value); break;
-        case AST_INDEX:
-            fix_expr(b, e->u.index.value);
-            fix_expr(b, e->u.index.key);
-            break;
-        case AST_SLICE:
-        case AST_TERNARY:
-            fix_expr(b, e->u.three.a);
-            fix_expr(b, e->u.three.b);
-            fix_expr(b, e->u.three.c);
-            break;
-        case AST_LAMBDA: fix_defaults(b, e->u.lambda.params); break;
-        case AST_LISTCOMP:
-        case AST_SETCOMP:
-        case AST_DICTCOMP:
-        case AST_GENEXP:
-            if (e->scope == 1) {
-                fix_expr(b, e->u.comp.clauses->u.clause.iter);
-                break;
-            }
-            for (ast *c = e->u.comp.clauses; c; c = c->next) {
-                fix_expr(b, c->u.clause.target);
-                fix_expr(b, c->u.clause.iter);
-                fix_expr(b, c->u.clause.conds);
-            }
-            fix_expr(b, e->u.comp.elt);
-            fix_expr(b, e->u.comp.value);
-            break;
-        default: break;
-        }
-    }
-}
-
-static void fix_pattern(builder *b, ast *p)
-{
-    for (; p; p = p->next) {
-        fix_node(b, p);
-        switch ((ast_kind)p->kind) {
-        case AST_PAT_VALUE: fix_expr(b, p->u.pat.a); break;
-        case AST_PAT_SEQ:
-        case AST_PAT_OR: fix_pattern(b, p->u.list.first); break;
-        case AST_PAT_AS:
-        case AST_PAT_MAP: fix_pattern(b, p->u.pat.a); break;
-        case AST_PAIR:
-            fix_expr(b, p->u.bin.l);
-            fix_pattern(b, p->u.bin.r);
-            break;
-        case AST_PAT_CLASS:
-            fix_expr(b, p->u.pat.a);
-            for (ast *a = p->u.pat.b; a; a = a->next) {
-                fix_pattern(b, a->u.named.value);
-            }
-            break;
-        default: break;
-        }
-    }
-}
-
-static void fix_stmts(builder *b, ast *n)
-{
-    for (; n; n = n->next) {
-        switch ((ast_kind)n->kind) {
-        case AST_EXPR:
-        case AST_RETURN:
-        case AST_ASSERT:
-        case AST_RAISE:
-        case AST_AUGASSIGN:
-            fix_expr(b, n->u.bin.l);
-            fix_expr(b, n->u.bin.r);
-            break;
-        case AST_ASSIGN:
-        case AST_ANNASSIGN:
-            fix_expr(b, n->u.assign.targets);
-            fix_expr(b, n->u.assign.value);
-            break;
-        case AST_DEL: fix_expr(b, n->u.list.first); break;
-        case AST_IMPORT:
-        case AST_FROM: {
-            ast *first = n->kind == AST_IMPORT ? n->u.list.first : n->u.from.aliases;
-            for (ast *a = first; a; a = a->next) {
-                fix_node(b, a);
-            }
-            break;
-        }
-        case AST_IF:
-        case AST_WHILE:
-        case AST_FOR:
-            fix_expr(b, n->u.flow.cond);
-            fix_expr(b, n->u.flow.target);
-            fix_stmts(b, n->u.flow.body);
-            fix_stmts(b, n->u.flow.orelse);
-            break;
-        case AST_TRY:
-            fix_stmts(b, n->u.try_.body);
-            for (ast *h = n->u.try_.handlers; h; h = h->next) {
-                fix_node(b, h);
-                fix_expr(b, h->u.handler.type);
-                fix_stmts(b, h->u.handler.body);
-            }
-            fix_stmts(b, n->u.try_.orelse);
-            fix_stmts(b, n->u.try_.final);
-            break;
-        case AST_WITH:
-            for (ast *w = n->u.with.items; w; w = w->next) {
-                fix_expr(b, w->u.withitem.value);
-                fix_expr(b, w->u.withitem.target);
-            }
-            fix_stmts(b, n->u.with.body);
-            break;
-        case AST_DEF:
-            fix_expr(b, n->u.def.decorators);
-            fix_defaults(b, n->u.def.params);
-            fix_node(b, n);
-            break;
-        case AST_CLASS:
-            fix_expr(b, n->u.def.decorators);
-            fix_expr(b, n->u.def.params);
-            fix_node(b, n);
-            break;
-        case AST_MATCH:
-            fix_expr(b, n->u.match.subject);
-            for (ast *c = n->u.match.cases; c; c = c->next) {
-                fix_pattern(b, c->u.match.subject);
-                fix_expr(b, c->u.match.guard);
-                fix_stmts(b, c->u.match.body);
-            }
-            break;
-        case AST_TYPE_ALIAS: fix_node(b, n); break;
-        default: break;
-        }
-    }
-}
-
 // ---- a unit
 
 static void add_params(builder *b, ast *first)
@@ -907,7 +415,7 @@ static void add_params(builder *b, ast *first)
         if (!p->u.param.id) {
             continue;
         }
-        var *v = add_var(b, p->u.param.id, SYM_LOCAL);
+        var *v = scope_add_var(b, p->u.param.id, SYM_LOCAL);
         v->slot = new_slot(b, p->u.param.id);
         u->params[i] = p;
         u->param_slot[i] = v->slot;
@@ -935,20 +443,20 @@ static unit *resolve_unit(builder *up, interp *it, unit_kind kind, ast *node)
     if (node->kind == AST_LAMBDA) {
         expr = node->u.lambda.body;
         add_params(&b, node->u.lambda.params);
-        bind_expr(&b, expr);
+        scope_bind_expr(&b, expr);
     } else if (kind == UNIT_FUNC && node->kind != AST_DEF) {
         comp = true;
         for (ast *c = node->u.comp.clauses; c; c = c->next) {
-            bind_target(&b, c->u.clause.target);
+            scope_bind_target(&b, c->u.clause.target);
         }
     } else {
         body = node->u.def.body;
         u->has_body_list = true;
-        declare_list(&b, body);
+        scope_declare(&b, body);
         if (kind == UNIT_FUNC) {
             add_params(&b, node->u.def.params);
         }
-        bind_list(&b, body);
+        scope_bind_list(&b, body);
     }
     for (uint32_t i = 0; i < b.vars.n; i++) {
         var *v = &b.vars.at[i];
@@ -967,20 +475,20 @@ static unit *resolve_unit(builder *up, interp *it, unit_kind kind, ast *node)
         resolve_expr(&b, node->u.comp.elt);
         resolve_expr(&b, node->u.comp.value);
         for (ast *c = node->u.comp.clauses; c; c = c->next) {
-            fix_expr(&b, c->u.clause.target);
+            scope_fix_expr(&b, c->u.clause.target);
             if (c != node->u.comp.clauses) {
-                fix_expr(&b, c->u.clause.iter);
+                scope_fix_expr(&b, c->u.clause.iter);
             }
-            fix_expr(&b, c->u.clause.conds);
+            scope_fix_expr(&b, c->u.clause.conds);
         }
-        fix_expr(&b, node->u.comp.elt);
-        fix_expr(&b, node->u.comp.value);
+        scope_fix_expr(&b, node->u.comp.elt);
+        scope_fix_expr(&b, node->u.comp.value);
     } else if (expr) {
         resolve_expr(&b, expr);
-        fix_expr(&b, expr);
+        scope_fix_expr(&b, expr);
     } else {
         resolve_stmts(&b, body);
-        fix_stmts(&b, body);
+        scope_fix_stmts(&b, body);
     }
     u->nlocals = b.slots.n;
     u->slot_name = b.slots.at;
@@ -996,171 +504,6 @@ static unit *resolve_unit(builder *up, interp *it, unit_kind kind, ast *node)
     return u;
 }
 
-// The parent's own cells may grow after a child captured a free one of it: resolve at the end.
-static void fix_free(unit *u, uint32_t parent_own)
-{
-    for (uint32_t i = 0; i < u->nfree; i++) {
-        if (u->free_from[i] & 0x80000000u) {
-            u->free_from[i] = parent_own + (u->free_from[i] & 0x7fffffffu);
-        }
-    }
-}
-
-static void fix_units_stmts(unit *u, const ast *n);
-static void fix_units_expr(unit *u, const ast *e);
-
-static void fix_child(unit *u, const ast *node)
-{
-    unit *c = node->cache;
-    fix_free(c, u->nown);
-    if (node->kind == AST_LAMBDA) {
-        fix_units_expr(c, node->u.lambda.body);
-    } else if (node->kind == AST_DEF || node->kind == AST_CLASS) {
-        fix_units_stmts(c, node->u.def.body);
-    } else {
-        for (const ast *k = node->u.comp.clauses; k; k = k->next) {
-            if (k != node->u.comp.clauses) {
-                fix_units_expr(c, k->u.clause.iter);
-            }
-            fix_units_expr(c, k->u.clause.conds);
-        }
-        fix_units_expr(c, node->u.comp.elt);
-        fix_units_expr(c, node->u.comp.value);
-    }
-}
-
-static void fix_units_expr(unit *u, const ast *e)
-{
-    for (; e; e = e->next) {
-        switch ((ast_kind)e->kind) {
-        case AST_FSTRING:
-        case AST_TUPLE:
-        case AST_LIST:
-        case AST_SET:
-        case AST_DICT: fix_units_expr(u, e->u.list.first); break;
-        case AST_FORMAT:
-            fix_units_expr(u, e->u.format.value);
-            fix_units_expr(u, e->u.format.spec);
-            break;
-        case AST_PAIR:
-        case AST_UNARY:
-        case AST_BINARY:
-        case AST_BOOLOP:
-        case AST_COMPARE:
-        case AST_CMP:
-        case AST_STARRED:
-        case AST_AWAIT:
-        case AST_YIELD:
-        case AST_YIELD_FROM:
-        case AST_WALRUS:
-            fix_units_expr(u, e->u.bin.l);
-            fix_units_expr(u, e->u.bin.r);
-            break;
-        case AST_CALL:
-            fix_units_expr(u, e->u.call.fn);
-            fix_units_expr(u, e->u.call.args);
-            break;
-        case AST_ARG:
-        case AST_ATTR: fix_units_expr(u, e->u.named.value); break;
-        case AST_INDEX:
-            fix_units_expr(u, e->u.index.value);
-            fix_units_expr(u, e->u.index.key);
-            break;
-        case AST_SLICE:
-        case AST_TERNARY:
-            fix_units_expr(u, e->u.three.a);
-            fix_units_expr(u, e->u.three.b);
-            fix_units_expr(u, e->u.three.c);
-            break;
-        case AST_LAMBDA:
-            for (const ast *p = e->u.lambda.params; p; p = p->next) {
-                fix_units_expr(u, p->u.param.dflt);
-            }
-            fix_child(u, e);
-            break;
-        case AST_LISTCOMP:
-        case AST_SETCOMP:
-        case AST_DICTCOMP:
-        case AST_GENEXP:
-            if (e->scope == 1) {
-                fix_units_expr(u, e->u.comp.clauses->u.clause.iter);
-                fix_child(u, e);
-                break;
-            }
-            for (const ast *c = e->u.comp.clauses; c; c = c->next) {
-                fix_units_expr(u, c->u.clause.iter);
-                fix_units_expr(u, c->u.clause.conds);
-            }
-            fix_units_expr(u, e->u.comp.elt);
-            fix_units_expr(u, e->u.comp.value);
-            break;
-        default: break;
-        }
-    }
-}
-
-static void fix_units_stmts(unit *u, const ast *n)
-{
-    for (; n; n = n->next) {
-        switch ((ast_kind)n->kind) {
-        case AST_EXPR:
-        case AST_RETURN:
-        case AST_ASSERT:
-        case AST_RAISE:
-        case AST_AUGASSIGN:
-            fix_units_expr(u, n->u.bin.l);
-            fix_units_expr(u, n->u.bin.r);
-            break;
-        case AST_ASSIGN:
-        case AST_ANNASSIGN:
-            fix_units_expr(u, n->u.assign.targets);
-            fix_units_expr(u, n->u.assign.value);
-            break;
-        case AST_IF:
-        case AST_WHILE:
-        case AST_FOR:
-            fix_units_expr(u, n->u.flow.cond);
-            fix_units_stmts(u, n->u.flow.body);
-            fix_units_stmts(u, n->u.flow.orelse);
-            break;
-        case AST_TRY:
-            fix_units_stmts(u, n->u.try_.body);
-            for (const ast *h = n->u.try_.handlers; h; h = h->next) {
-                fix_units_stmts(u, h->u.handler.body);
-            }
-            fix_units_stmts(u, n->u.try_.orelse);
-            fix_units_stmts(u, n->u.try_.final);
-            break;
-        case AST_WITH:
-            for (const ast *w = n->u.with.items; w; w = w->next) {
-                fix_units_expr(u, w->u.withitem.value);
-            }
-            fix_units_stmts(u, n->u.with.body);
-            break;
-        case AST_DEF:
-        case AST_CLASS:
-            fix_units_expr(u, n->u.def.decorators);
-            if (n->kind == AST_DEF) {
-                for (const ast *p = n->u.def.params; p; p = p->next) {
-                    fix_units_expr(u, p->u.param.dflt);
-                }
-            } else {
-                fix_units_expr(u, n->u.def.params);
-            }
-            fix_child(u, n);
-            break;
-        case AST_MATCH:
-            fix_units_expr(u, n->u.match.subject);
-            for (const ast *c = n->u.match.cases; c; c = c->next) {
-                fix_units_expr(u, c->u.match.guard);
-                fix_units_stmts(u, c->u.match.body);
-            }
-            break;
-        default: break;
-        }
-    }
-}
-
 unit *scope_module(interp *it, vmodule *m)
 {
     builder b = {.it = it};
@@ -1169,9 +512,9 @@ unit *scope_module(interp *it, vmodule *m)
     u->star = u->starstar = -1;
     ast *body = m->lm->ast->body;
     resolve_stmts(&b, body);
-    fix_stmts(&b, body);
+    scope_fix_stmts(&b, body);
     u->nlocals = b.slots.n;
     u->slot_name = b.slots.at;
-    fix_units_stmts(u, body);
+    scope_fix_units(u, body);
     return u;
 }

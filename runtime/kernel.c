@@ -142,6 +142,7 @@ static nki_status load(nki_kernel *k, bool foreign)
         return context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory while loading a kernel");
     }
     int64_t start = trace_begin(k->ctx);
+    double begin = clock_ms(), check_ms = 0;
     nki_status st = NKI_OK;
     for (uint32_t i = 0; i < k->core_count; i++) {
         kernel_core *c = &k->core[i];
@@ -164,12 +165,15 @@ static nki_status load(nki_kernel *k, bool foreign)
                                 "container %u of the file holds program %u of the launch", i,
                                 c->pr->ir->core);
         }
+        double check = clock_ms();
         st = foreign ? check_schedule(k, c->pr) : NKI_OK;
+        check_ms += clock_ms() - check;
         if (st != NKI_OK) {
             return st;
         }
         attach_sources(k, c->pr->ir);
     }
+    double bind = clock_ms();
     for (uint32_t i = 0; i < k->core_count; i++) {
         kernel_core *c = &k->core[i];
         st = device_bind(c->pr, &c->bound, &why);
@@ -182,7 +186,9 @@ static nki_status load(nki_kernel *k, bool foreign)
     trace_span(k->ctx, "load", nki_kernel_name(k), start);
     LOG(k->ctx, NKI_LOG_INFO, "load", {"kernel", nki_kernel_name(k), 0},
         {"bytes", NULL, (double)k->core[0].neff_len},
-        {"instructions", NULL, (double)k->core[0].pr->ir->instrs.n});
+        {"instructions", NULL, (double)k->core[0].pr->ir->instrs.n},
+        {"read_ms", NULL, bind - begin - check_ms}, {"check_ms", NULL, check_ms},
+        {"bind_ms", NULL, clock_ms() - bind});
     return NKI_OK;
 }
 

@@ -1,12 +1,17 @@
 #include "sched/passes.h"
 
-// Manual tensors may share memory on purpose: what one wrote, another reads. So an unproven manual
-// tensor is filled only where no manual tensor before it touched the same memory.
+// Manual tensors may share memory on purpose: what one wrote, another reads. An unproven one is
+//
+// * filled before its lifetime when no manual tensor before it touched its memory;
+// * not filled when one that covers it wholly is known to be written wholly, or filled, before;
+// * filled at the program's start otherwise, which leaves alone what the others write. (Its bytes
+//   are reserved from there: place.c.)
 
 enum { LINE_BYTES = 64, QUADRANT = 32, QUADRANTS = 4 };
 
+// Of each line of memory: 0 untouched, 1 touched, else 2 + a tensor whose bytes are all set there.
 typedef struct line_map {
-    uint64_t *bits[QUADRANTS];
+    uint32_t *of[QUADRANTS];
     uint64_t lines;
 } line_map;
 
@@ -14,24 +19,93 @@ static void map_init(line_map *m, arena *mem, uint64_t bytes)
 {
     m->lines = bytes / LINE_BYTES + 1;
     for (int q = 0; q < QUADRANTS; q++) {
-        m->bits[q] = NEW_N(mem, uint64_t, m->lines / 64 + 1);
+        m->of[q] = NEW_N(mem, uint32_t, m->lines);
     }
 }
 
-// Marks the memory of t; true when some of it was marked before.
-static bool map_mark(line_map *m, const ir_tensor *t)
+static bool contains(const ir_tensor *a, const ir_tensor *b)
 {
-    bool seen = false;
+    return a->addr_part <= b->addr_part &&
+           a->addr_part + a->partitions >= b->addr_part + b->partitions &&
+           a->addr_bytes <= b->addr_bytes &&
+           a->addr_bytes + a->size_bytes >= b->addr_bytes + b->size_bytes;
+}
+
+// Whether the view is all of its tensor, element after element.
+static bool is_whole(const ir *p, const ir_view *v)
+{
+    const ir_tensor *t = &p->tensors.at[v->tensor];
+    const ir_dim *d = ir_dims(p, v);
+    uint64_t run = dtype_size((dtype)v->dtype);
+    if (v->dyn || v->offset || v->part || d[0].stride != 1 || d[0].count != t->partitions) {
+        return false;
+    }
+    for (uint32_t k = ir_ndim(p, v); k-- > 1;) {
+        if (d[k].count > 1 &&
+            (d[k].stride <= 0 || (uint64_t)d[k].stride * dtype_size((dtype)v->dtype) != run)) {
+            return false;
+        }
+        run *= d[k].count;
+    }
+    return run == t->size_bytes;
+}
+
+// Whether its first instruction writes all of it, for certain.
+static bool starts_written(arena *mem, const ir *p, const liveness *lv, uint32_t t)
+{
+    access_list acc = {0};
+    uint32_t first = lv->of[t].touch;
+    if (lv->loop_of[first]) {
+        return false;
+    }
+    access_collect(mem, p, &p->instrs.at[first], &acc);
+    for (uint32_t k = 0; k < acc.n; k++) {
+        const ir_view *v = &p->views.at[acc.at[k].view];
+        if (v->tensor == t && (acc.at[k].kind & ACC_FULL) && is_whole(p, v)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// What was in t's memory before it.
+typedef struct history {
+    bool touched;
+    uint32_t cover;  // a tensor that covers it, all set, + 1; 0: none known
+} history;
+
+static history look_up(const line_map *m, const ir *p, const ir_tensor *t)
+{
+    history h = {0};
     uint64_t lo = t->addr_bytes / LINE_BYTES, hi = (t->addr_bytes + t->size_bytes - 1) / LINE_BYTES;
     uint32_t q0 = t->addr_part / QUADRANT, q1 = (t->addr_part + t->partitions - 1) / QUADRANT;
     for (uint32_t q = q0; q <= q1 && q < QUADRANTS; q++) {
         for (uint64_t l = lo; l <= hi && l < m->lines; l++) {
-            uint64_t *w = &m->bits[q][l / 64], bit = (uint64_t)1 << l % 64;
-            seen |= (*w & bit) != 0;
-            *w |= bit;
+            uint32_t of = m->of[q][l];
+            h.touched |= of != 0;
+            if (of > 1 && !h.cover && contains(&p->tensors.at[of - 2], t)) {
+                h.cover = of - 1;
+            }
         }
     }
-    return seen;
+    return h;
+}
+
+static void note(line_map *m, const ir *p, uint32_t tensor, bool all_set)
+{
+    const ir_tensor *t = &p->tensors.at[tensor];
+    uint64_t lo = t->addr_bytes / LINE_BYTES, hi = (t->addr_bytes + t->size_bytes - 1) / LINE_BYTES;
+    uint32_t q0 = t->addr_part / QUADRANT, q1 = (t->addr_part + t->partitions - 1) / QUADRANT;
+    for (uint32_t q = q0; q <= q1 && q < QUADRANTS; q++) {
+        for (uint64_t l = lo; l <= hi && l < m->lines; l++) {
+            uint32_t *of = &m->of[q][l];
+            if (all_set && !(*of > 1 && contains(&p->tensors.at[*of - 2], t))) {
+                *of = tensor + 2;
+            } else if (!*of) {
+                *of = 1;
+            }
+        }
+    }
 }
 
 // Chains tensors by an instruction number: head[i] - 1 is the first, next[t] - 1 the following one,
@@ -52,7 +126,8 @@ static chain chain_by_touch(arena *mem, const ir *p, const liveness *lv)
     return c;
 }
 
-static void choose(arena *mem, ir *p, const liveness *lv)
+// Fills: ir_tensor.fill. Returns which tensors are filled at the program's start; NULL: none.
+static const bool *choose(arena *mem, ir *p, const liveness *lv)
 {
     bool manual = false;
     for (uint32_t t = 0; t < p->tensors.n; t++) {
@@ -60,8 +135,9 @@ static void choose(arena *mem, ir *p, const liveness *lv)
         manual |= p->tensors.at[t].manual && lv->of[t].touched;
     }
     if (!manual) {
-        return;
+        return NULL;
     }
+    bool *early = NEW_N(mem, bool, p->tensors.n);
     line_map maps[2];
     map_init(&maps[BUF_SBUF], mem, p->target->sbuf_partition_bytes);
     map_init(&maps[BUF_PSUM], mem, p->target->psum_partition_bytes);
@@ -69,11 +145,17 @@ static void choose(arena *mem, ir *p, const liveness *lv)
     for (uint32_t i = 0; i < p->instrs.n; i++) {
         for (uint32_t t = c.head[i]; t; t = c.next[t - 1]) {
             ir_tensor *ten = &p->tensors.at[t - 1];
-            if (buffer_on_chip((buffer_kind)ten->buffer) && map_mark(&maps[ten->buffer], ten)) {
-                ten->fill = 0;
+            if (!buffer_on_chip((buffer_kind)ten->buffer)) {
+                continue;
             }
+            line_map *m = &maps[ten->buffer];
+            history h = look_up(m, p, ten);
+            ten->fill = ten->fill && !h.cover;
+            early[t - 1] = ten->fill && h.touched;
+            note(m, p, t - 1, ten->fill || h.cover || starts_written(mem, p, lv, t - 1));
         }
     }
+    return early;
 }
 
 // Shared HBM of a launch of two: the other program may have written it already.
@@ -106,12 +188,12 @@ static ir_instr make_fill(ir *p, uint32_t tensor, uint8_t engine)
 
 void insert_fills(arena *mem, ir *p, const liveness *lv)
 {
-    choose(mem, p, lv);
+    const bool *early = choose(mem, p, lv);
     uint32_t old_n = p->instrs.n, fills = 0;
     uint32_t *head = NEW_N(mem, uint32_t, old_n + 1), *next = NEW_N(mem, uint32_t, p->tensors.n);
     for (uint32_t t = p->tensors.n; t-- > 0;) {
         if (filled_here(p, t)) {
-            uint32_t at = lv->of[t].touched ? lv->of[t].first : 0;
+            uint32_t at = lv->of[t].touched && !(early && early[t]) ? lv->of[t].first : 0;
             next[t] = head[at];
             head[at] = t + 1;
             fills++;

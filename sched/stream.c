@@ -12,14 +12,6 @@ typedef struct planner {
     VEC(uint32_t) work;
 } planner;
 
-const char *stream_name(uint32_t stream)
-{
-    static const char *const rings[DMA_RINGS] = {"DMA.load",  "DMA.store",    "DMA.chip",
-                                                 "DMA.hbm",   "DMA.software", "DMA.scalar",
-                                                 "DMA.other", "DMA.group"};
-    return stream < STREAM_RING0 ? engine_name((engine_id)stream) : rings[stream - STREAM_RING0];
-}
-
 static bool is_copied(const ir_instr *in)
 {
     return in->op == ISA_register_move || in->op == ISA_register_load || instr_opens_loop(in) ||

@@ -101,16 +101,16 @@ static void emit_one(world *w)
     case 3:
     case 4:
     case 5: prog_copy(g, rows_of(w, p, c), x); break;
-    case 6: EMIT(g, memset, ENG_VECTOR, V(x), F((float)next(100))); break;
+    case 6: EMIT(g, memset, ENG_VECTOR, V(x), F((float)next(100)), EN(0)); break;
     case 7:
         if (next(3) == 0) {
             prog_copy(g, rows_of(w, p, c), rows_of(w, p, c));
             break;
         }
-        EMIT(g, tensor_copy, ENG_VECTOR, V(x), V(y ? y : x));
+        EMIT(g, tensor_copy, ENG_VECTOR, V(x), V(y ? y : x), EN(0), NONE);
         break;
     default:
-        EMIT(g, tensor_tensor, ENG_VECTOR, V(x), V(y ? y : x), V(z ? z : x), OP(subtract));
+        EMIT(g, tensor_tensor, ENG_VECTOR, V(x), V(y ? y : x), V(z ? z : x), OP(subtract), EN(0));
         break;
     }
 }
@@ -192,7 +192,7 @@ static void load_compute_store(void **state)
     uint32_t x = prog_load(&g, DT_float32, 4, 64, a), y = prog_load(&g, DT_float32, 4, 64, b);
     uint32_t o = prog_tensor(&g, BUF_SHARED, DT_float32, 2, (uint32_t[]){4, 64});
     g.p->tensors.at[o].role = ROLE_OUT;
-    EMIT(&g, tensor_tensor, ENG_VECTOR, V(x), V(x), V(y), OP(add));
+    EMIT(&g, tensor_tensor, ENG_VECTOR, V(x), V(x), V(y), OP(add), EN(0));
     prog_copy(&g, prog_view(&g, o), x);
     prog_out(&g, prog_view(&g, o), out);
     assert_int_equal(prog_run(&g), NKI_OK);

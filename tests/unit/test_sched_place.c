@@ -373,6 +373,49 @@ static void manual__an_alias_keeps_what_another_wrote(void **state)
     assert_int_equal(pr->ir->tensors.at[3].fill, 1);  // nobody wrote there before
 }
 
+static void manual__an_alias_of_a_part_is_filled_at_the_start(void **state)
+{
+    // v reads behind what m wrote. The fill must not destroy m, so it stands before m's write; that
+    // of w, whose memory nobody has before, stands before w's use.
+    const program *pr = place(*state, HEAD "%0 \"m\" float32[128, 64] sbuf address=(0, 0)\n"
+                                           "%1 \"v\" float32[128, 128] sbuf address=(0, 0)\n"
+                                           "%2 \"a\" float32[128, 128] sbuf\n"
+                                           "%3 \"w\" float32[128, 16] sbuf address=(0, 4096)\n"
+                                           "Vector.memset dst=%0 value=0.0\n"
+                                           "Vector.tensor_copy dst=%2 src=%1\n"
+                                           "Vector.tensor_copy dst=%2[:, 0:16] src=%3\n");
+    const ir *p = pr->ir;
+    assert_int_equal(p->tensors.at[0].fill, 0);
+    assert_int_equal(p->tensors.at[1].fill, 1);
+    assert_int_equal(p->instrs.n, 5);
+    assert_int_equal(p->instrs.at[0].op, ISA_fill_uninit);
+    assert_int_equal(p->views.at[p->args.at[p->instrs.at[0].args].v].tensor, 1);
+    assert_int_equal(p->instrs.at[1].op, ISA_memset);
+    assert_int_equal(p->instrs.at[3].op, ISA_fill_uninit);
+}
+
+static void manual__a_cover_that_is_not_written_wholly_is_no_proof(void **state)
+{
+    // m holds all of v, but writes a part, and in a loop that may not run.
+    const program *pr = place(*state, HEAD "%0 \"m\" float32[128, 64] sbuf address=(0, 0)\n"
+                                           "%1 \"v\" float32[128, 32] sbuf address=(0, 64)\n"
+                                           "%2 \"a\" float32[128, 32] sbuf\n"
+                                           "%3 \"n\" float32[64, 64] sbuf address=(0, 1024)\n"
+                                           "%4 \"u\" float32[32, 16] sbuf address=(32, 1024)\n"
+                                           "Vector.memset dst=%0[:, 0:16] value=0.0\n"
+                                           "Vector.tensor_copy dst=%2 src=%1\n"
+                                           "Sync.loop_for counter=r0 lower=0 upper=0 step=1\n"
+                                           "Vector.memset dst=%3 value=0.0\n"
+                                           "Sync.loop_end\n"
+                                           "Vector.tensor_copy dst=%2[0:32, 0:16] src=%4\n");
+    const ir *p = pr->ir;
+    assert_int_equal(p->tensors.at[1].fill, 1);
+    assert_int_equal(p->tensors.at[4].fill, 1);
+    assert_int_equal(p->instrs.at[0].op, ISA_fill_uninit);
+    assert_int_equal(p->instrs.at[1].op, ISA_fill_uninit);
+    assert_int_equal(p->instrs.at[2].op, ISA_memset);
+}
+
 static void full__sbuf_lists_what_is_in_use(void **state)
 {
     const diag *d = refused(*state, HEAD "%0 \"big\" float32[128, 50000] sbuf  ; k.nki:3\n"
@@ -385,7 +428,8 @@ static void full__sbuf_lists_what_is_in_use(void **state)
     assert_int_equal(d->id, D_sbuf_full);
     assert_string_equal(
         d->text, "tensor `next` [128, 8, 2048] bfloat16 needs 32768 bytes in each partition; with "
-                 "what is live that makes 232832, and SBUF of trn2 has 229376 (29312 free, 29312 in one piece)");
+                 "what is live that makes 232832, and SBUF of trn2 has 229376 (29312 free, 29312 "
+                 "in one piece)");
     assert_string_equal(d->at.src->name, "k.nki");
     assert_int_equal(source_locate(d->at.src, d->at.at.lo).line, 5);
     assert_string_equal(d->notes->text,
@@ -508,6 +552,8 @@ int main(void)
         T(place__hbm_holds_constants_outputs_and_reused_temporaries),
         T(manual__placed_tensors_avoid_addresses_in_use),
         T(manual__an_alias_keeps_what_another_wrote),
+        T(manual__an_alias_of_a_part_is_filled_at_the_start),
+        T(manual__a_cover_that_is_not_written_wholly_is_no_proof),
         T(full__sbuf_lists_what_is_in_use),
         T(full__psum_after_eight_banks),
         T(full__only_if_no_order_of_placing_fits),
