@@ -116,6 +116,7 @@ static void report_full(placer *pl, uint32_t t)
     const ir_tensor *ten = &p->tensors.at[t];
     loc at = ir_place_loc(p, ten->place);
     const char *name = ir_text(p, ten->name), *shape = shape_text(pl->mem, ten);
+    name = *name ? arena_printf(pl->mem, "`%s` ", name) : "";
     const char *type = dtype_name((dtype)ten->dtype);
     buffer_kind b = memory_of(ten);
     diag *d;

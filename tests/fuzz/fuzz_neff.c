@@ -1,8 +1,13 @@
 // Bytes through the container's reader, as they are and with the header's checksums put right, so
 // that the records behind them are reached. What is accepted verifies, prints, and is the same
-// after one more write and read.
+// after one more write and read; its schedule is proven or refused, and when proven runs to its
+// end.
 #include "neff/layout.h"
 #include "neff/neff.h"
+#include "sched/linearise.h"
+#include "sched/memory_map.h"
+#include "sched/program_print.h"
+#include "sched/verify_schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +40,15 @@ static void load(const uint8_t *bytes, size_t size, arena *mem)
     }
     require(!ir_verify(pr->ir, mem));
     const char *text = print(pr->ir, mem);
+    textbuf t;
+    text_init(&t, mem);
+    program_print(pr, &t);
+    memory_map_text(pr, &t);
+    memory_map_svg(pr, &t);
+    if (!schedule_verify(pr, mem)) {
+        uint32_t *order = NEW_N(mem, uint32_t, pr->ir->instrs.n);
+        require(sched_linearise(pr, mem, size, order));
+    }
     size_t len = 0;
     unsigned char *file = neff_write(pr, &len);
     if (file) {
