@@ -37,7 +37,7 @@ typedef struct cli_opts {
     const char *json_file, *csv_file, *perfetto_file, *html_file, *against;  // nki profile
     named_text *trips, *machine;
     size_t trip_count, machine_count;
-    bool instructions, list_schedule, verify;
+    bool instructions, list_schedule, verify, spill;
     memory_form memory_map;  // nki inspect
     bool reorder;            // nki run --order
     uint64_t order_seed;

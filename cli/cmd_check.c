@@ -120,9 +120,10 @@ const command command_check = {
     "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
     "    --dump=ast,ir,placed,sched  --stop-after=STAGE\n"
     "    --schedule=program|list     order in which engines issue; --verify proves it\n"
+    "    --spill                     move what does not fit in SBUF to HBM and back\n"
     "    --memory-limit SIZE  --step-limit N      of the compile\n"
     "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "--parse-only --target --grid -I --env -W --dump --stop-after --schedule --verify "
+    "--parse-only --target --grid -I --env -W --dump --stop-after --schedule --verify --spill "
     "--memory-limit --step-limit "
     "--diag-format --color -q -v",
     check};

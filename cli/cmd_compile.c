@@ -95,9 +95,10 @@ const command command_compile = {
     "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
     "    --dump=ast,ir,placed,sched  --stop-after=STAGE\n"
     "    --schedule=program|list     order in which engines issue; --verify proves it\n"
+    "    --spill                     move what does not fit in SBUF to HBM and back\n"
     "    --memory-limit SIZE  --step-limit N      of the compile\n"
     "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "-o --target --grid -I --env -W --dump --stop-after --schedule --verify --memory-limit "
+    "-o --target --grid -I --env -W --dump --stop-after --schedule --verify --spill --memory-limit "
     "--step-limit --diag-format "
     "--color -q -v",
     compile};

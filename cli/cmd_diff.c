@@ -81,9 +81,11 @@ const command command_diff = {
     "    --target trn1|trn2|trn3, --grid N, -I DIR, --env NAME=VALUE\n"
     "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
     "    --schedule=program|list     order in which engines issue; --verify proves it\n"
+    "    --spill                     move what does not fit in SBUF to HBM and back\n"
     "    --memory-limit SIZE  --step-limit N      of the compile\n"
     "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "--rtol --atol --threads --seed --target --grid -I --env -W --schedule --verify --memory-limit "
+    "--rtol --atol --threads --seed --target --grid -I --env -W --schedule --verify --spill "
+    "--memory-limit "
     "--step-limit "
     "--diag-format --color -q -v",
     diff};

@@ -276,6 +276,7 @@ typedef enum option_id {
     OPT_MACHINE,
     OPT_SCHEDULE,
     OPT_VERIFY,
+    OPT_SPILL,
     OPT_ORDER,
     OPT_MEMORY,
     OPT_COUNT
@@ -322,6 +323,7 @@ static const struct {
     [OPT_MACHINE] = {"--machine", TAKES_VALUE},
     [OPT_SCHEDULE] = {"--schedule", TAKES_VALUE},
     [OPT_VERIFY] = {"--verify", TAKES_NONE},
+    [OPT_SPILL] = {"--spill", TAKES_NONE},
     [OPT_ORDER] = {"--order", TAKES_VALUE},
     [OPT_MEMORY] = {"--memory", MAY_TAKE},
 };
@@ -366,6 +368,7 @@ static int apply(option_id id, char *v, cli_opts *o)
     case OPT_TRIP: return add_named(name, v, "NAME=COUNT", &o->trips, &o->trip_count);
     case OPT_MACHINE: return add_named(name, v, "NAME=NUMBER", &o->machine, &o->machine_count);
     case OPT_SCHEDULE: return set_schedule(v, o);
+    case OPT_SPILL: o->spill = true; return EXIT_DONE;
     case OPT_VERIFY: o->verify = true; return EXIT_DONE;
     case OPT_ORDER: o->reorder = true; return number(name, v, 0, UINT64_MAX, &o->order_seed);
     case OPT_MEMORY: return set_memory(v, o);

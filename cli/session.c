@@ -100,6 +100,7 @@ nki_compile_opts session_compile_opts(session *s)
     c.stop_after = s->o->stop_after;
     c.schedule = s->o->list_schedule ? NKI_SCHEDULE_LIST : NKI_SCHEDULE_PROGRAM;
     c.verify = s->o->verify;
+    c.spill = s->o->spill;
     c.times = &s->times;
     return c;
 }

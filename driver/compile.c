@@ -261,7 +261,7 @@ static bool prove(session *s, const program *pr)
 static void schedule_core(session *s, ir *p, uint32_t core)
 {
     double start = clock_ms();
-    sched_opts so = {.list = s->rq->list};
+    sched_opts so = {.list = s->rq->list, .spill = s->rq->spill};
     program *pr = schedule(&s->mem, p, &so, &s->ds);
     if (pr && !s->ds.errors) {
         dump_ir(s, "placed", pr->ir);

@@ -27,6 +27,7 @@ typedef struct compile_request {
     const compile_arg *args;
     size_t arg_count;
     uint32_t grid;
+    bool spill;   // SBUF tensors that do not fit go to HBM and back
     bool list;    // order of issue by critical path, not the kernel's
     bool verify;  // proves the order; builds with NKI_VERIFY_SCHEDULE always do
     // Under which settings.

@@ -66,6 +66,7 @@ compile_digest compile_key(const compile_request *rq)
     add_number(&h, rq->grid);
     add_number(&h, rq->list);
     add_number(&h, rq->verify);
+    add_number(&h, rq->spill);
     add_text(&h, rq->target->name);
     add_number(&h, rq->root_count);
     for (size_t i = 0; i < rq->root_count; i++) {

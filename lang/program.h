@@ -72,6 +72,12 @@ typedef struct dma_info {
     uint64_t bytes;        // moved, in the wider dtype
 } dma_info;
 
+// SBUF tensors that were moved to HBM and back because they did not fit.
+typedef struct spill_count {
+    uint32_t stores, loads;
+    uint64_t bytes;  // of both
+} spill_count;
+
 typedef struct program {
     ir *ir;                    // every tensor placed
     uint64_t hbm_bytes;        // HBM segment for temporaries and constants
@@ -85,6 +91,7 @@ typedef struct program {
     // Statistics: pairs of accesses decided byte by byte, and pairs taken to conflict because a
     // dynamic or irregular pattern could not be decided.
     uint64_t pairs_exact, pairs_conservative;
+    spill_count spills;
 } program;
 
 #endif

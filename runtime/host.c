@@ -91,8 +91,10 @@ nki_status nki_host_function(nki_context *ctx, const char *name, const char *sig
     }
     if (st == NKI_OK) {
         const char *why;
-        h->ffi = host_ffi_prepare(&h->sig, &why);
-        st = h->ffi ? NKI_OK : context_fail(ctx, NKI_ERR_ARG, "%s", why);
+        st = host_ffi_prepare(&h->sig, &h->ffi, &why);
+        if (st != NKI_OK) {
+            context_fail(ctx, st, "%s", why);
+        }
     }
     if (st != NKI_OK) {
         host_fn_release(h);
@@ -526,14 +528,16 @@ nki_status nki_kernel_function(nki_kernel *k, const char *signature_text, nki_fn
                              : context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
     st = st == NKI_OK ? describe(k, own) : st;
     st = st == NKI_OK ? match(k, &h->sig, own) : st;
-    const char *why = NULL;
     if (st == NKI_OK) {
+        const char *why = "out of memory for a function";
         h->k = k;
-        h->ffi = host_ffi_prepare(&h->sig, &why);
-        h->code = h->ffi ? host_ffi_closure(h->ffi, call_kernel, h, out) : NULL;
-        if (!h->code) {
-            st = context_fail(ctx, h->ffi ? NKI_ERR_NOMEM : NKI_ERR_ARG, "%s",
-                              h->ffi ? "out of memory for a function" : why);
+        st = host_ffi_prepare(&h->sig, &h->ffi, &why);
+        if (st == NKI_OK) {
+            h->code = host_ffi_closure(h->ffi, call_kernel, h, out);
+            st = h->code ? NKI_OK : NKI_ERR_NOMEM;
+        }
+        if (st != NKI_OK) {
+            context_fail(ctx, st, "%s", why);
         }
     }
     if (st == NKI_OK) {

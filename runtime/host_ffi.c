@@ -34,12 +34,13 @@ static ffi_type *type_of(sig_kind k)
     return &ffi_type_pointer;
 }
 
-host_ffi *host_ffi_prepare(const signature *s, const char **why)
+nki_status host_ffi_prepare(const signature *s, host_ffi **out, const char **why)
 {
     host_ffi *f = calloc(1, sizeof *f);
+    *out = f;
     *why = "out of memory";
     if (!f) {
-        return NULL;
+        return NKI_ERR_NOMEM;
     }
     f->returns = s->returns_i32;
     f->count = s->count;
@@ -50,9 +51,10 @@ host_ffi *host_ffi_prepare(const signature *s, const char **why)
     if (ffi_prep_cif(&f->cif, FFI_DEFAULT_ABI, (unsigned)s->count, result, f->types) != FFI_OK) {
         *why = "libffi cannot make a call of this signature";
         free(f);
-        return NULL;
+        *out = NULL;
+        return NKI_ERR_ARG;
     }
-    return f;
+    return NKI_OK;
 }
 
 void host_ffi_free(host_ffi *f)
@@ -111,11 +113,12 @@ void host_ffi_closure_free(host_closure_code *c)
 
 #else
 
-host_ffi *host_ffi_prepare(const signature *s, const char **why)
+nki_status host_ffi_prepare(const signature *s, host_ffi **out, const char **why)
 {
     (void)s;
+    *out = NULL;
     *why = "this build of nki has no libffi";
-    return NULL;
+    return NKI_ERR_ARG;
 }
 
 void host_ffi_free(host_ffi *f)

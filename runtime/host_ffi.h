@@ -16,8 +16,8 @@ typedef union host_value {
     double f64;
 } host_value;
 
-// NULL: *why, a constant.
-host_ffi *host_ffi_prepare(const signature *s, const char **why);
+// Errors: NKI_ERR_ARG, NKI_ERR_NOMEM, with a constant sentence in *why.
+nki_status host_ffi_prepare(const signature *s, host_ffi **out, const char **why);
 void host_ffi_free(host_ffi *f);
 // Calls fn with one value a parameter. Returns its i32, or 0 where it returns void.
 int32_t host_ffi_call(const host_ffi *f, nki_fn fn, host_value *values);

@@ -19,8 +19,8 @@ struct nki_kernel {
     nki_context *ctx;
     arena mem;
     jmp_buf oom;
-    bool shared;  // a cache made it: see cache_give_back()
-    bool cached;  // and has it. Guarded by the cache's lock
+    bool shared;          // a cache made it: see cache_give_back()
+    bool cached;          // and has it. Guarded by the cache's lock
     unsigned char *file;  // containers, one a core, one after the other
     size_t file_len;
     uint32_t core_count;

@@ -124,10 +124,10 @@ static void report_full(placer *pl, uint32_t t)
         d = diag_hbm_full(pl->ds, at, name, shape, type, ten->size_bytes, HBM_LIMIT_BYTES);
     } else {
         uint64_t largest, avail = space_available(&pl->of[b], when_of(pl, t), &largest);
-        d = (b == BUF_SBUF ? diag_sbuf_full
-                           : diag_psum_full)(pl->ds, at, name, shape, type, ten->size_bytes,
-                                             pl->of[b].limit_bytes - avail + ten->size_bytes, p->target->name,
-                                             pl->of[b].limit_bytes, avail, largest);
+        d = (b == BUF_SBUF ? diag_sbuf_full : diag_psum_full)(
+            pl->ds, at, name, shape, type, ten->size_bytes,
+            pl->of[b].limit_bytes - avail + ten->size_bytes, p->target->name, pl->of[b].limit_bytes,
+            avail, largest);
     }
     ir_place_notes(p, ten->place, pl->ds, d);
     if (b != BUF_HBM) {
@@ -285,8 +285,8 @@ static bool repack(placer *pl, buffer_kind b)
     return true;
 }
 
-// Memory of a size is used in turns this deep (docs/decisions/0006): enough for loads to run ahead; the executor's
-// cache loses from each.
+// Memory of a size is used in turns this deep (docs/decisions/0006): enough for loads to run ahead;
+// the executor's cache loses from each.
 enum { ROTATION = 8 };
 
 static void give(placer *pl, buffer_kind b, uint32_t i)
@@ -397,13 +397,46 @@ bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds)
     return true;
 }
 
+// Places; what does not fit in SBUF is moved out of the way, with less and less memory to count on,
+// since pieces of it may be lost between tensors.
+static bool place_with_spills(arena *mem, program *pr, liveness *lv, diags *ds)
+{
+    enum { TRIES = 8 };
+    uint64_t all = pr->ir->target->sbuf_partition_bytes;
+    diags first;
+    for (uint32_t k = 0; k < TRIES; k++) {
+        diags trial;
+        diags_init(&trial, mem);
+        trial.policy = ds->policy;
+        if (place_tensors(mem, pr, lv, &trial)) {
+            return true;
+        }
+        if (k == 0) {
+            first = trial;
+        }
+        if (trial.first->id != D_sbuf_full ||
+            !spill_sbuf(mem, pr->ir, lv, all - all * k / (2 * TRIES), &pr->spills)) {
+            break;
+        }
+        *lv = (liveness){0};
+        live_compute(mem, pr->ir, lv);
+    }
+    for (diag *d = first.first, *next; d; d = next) {
+        next = d->next;
+        diags_adopt(ds, d);
+    }
+    return false;
+}
+
 program *schedule(arena *mem, ir *p, const sched_opts *opts, diags *ds)
 {
     program *pr = NEW(mem, program);
     pr->ir = p;
     liveness lv;
     live_compute(mem, p, &lv);
-    if (!place_tensors(mem, pr, &lv, ds)) {
+    bool ok =
+        opts && opts->spill ? place_with_spills(mem, pr, &lv, ds) : place_tensors(mem, pr, &lv, ds);
+    if (!ok) {
         return NULL;
     }
     insert_fills(mem, p, &lv);

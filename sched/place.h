@@ -5,7 +5,8 @@
 #include "lang/program.h"
 
 typedef struct sched_opts {
-    bool list;  // reorder independent instructions by critical path
+    bool list;   // reorder independent instructions by critical path
+    bool spill;  // SBUF tensors that do not fit go to HBM and back
 } sched_opts;
 
 // Gives every tensor of p an address in the target's physical SBUF, PSUM and the HBM segment, by

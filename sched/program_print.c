@@ -68,5 +68,9 @@ void program_print(const program *pr, textbuf *out)
                 pr->hbm_bytes, pr->sbuf_peak_bytes, pr->psum_peak_bytes);
     text_printf(out, "pairs exact=%" PRIu64 " conservative=%" PRIu64 "\n", pr->pairs_exact,
                 pr->pairs_conservative);
+    if (pr->spills.stores) {
+        text_printf(out, "spills stores=%" PRIu32 " loads=%" PRIu32 " bytes=%" PRIu64 "\n",
+                    pr->spills.stores, pr->spills.loads, pr->spills.bytes);
+    }
     program_print_streams(pr, out);
 }

@@ -5,6 +5,7 @@
 #include "neff/neff.h"
 #include "sched/issue.h"
 #include "sched/linearise.h"
+#include "sched/passes.h"
 #include "sched/place.h"
 #include "sched/program_print.h"
 #include "sched/verify_schedule.h"
@@ -88,6 +89,29 @@ static void through_file(arena *mem, const program *pr)
     free(bytes);
 }
 
+// The same with half the SBUF that it needs.
+static void through_spills(arena *mem, chooser c, uint32_t n, uint64_t budget, const results *first)
+{
+    ir *p = random_program_make(mem, c, n);
+    liveness lv = {0};
+    spill_count count = {0};
+    live_compute(mem, p, &lv);
+    if (!spill_sbuf(mem, p, &lv, budget, &count) || !count.stores) {
+        return;
+    }
+    const char *why = ir_verify(p, mem);
+    require(!why, why);
+    diags ds;
+    diags_init(&ds, mem);
+    program *pr = schedule(mem, p, NULL, &ds);
+    require(pr != NULL, "does not fit after spills");
+    why = schedule_verify(pr, mem);
+    require(!why, why);
+    results *again = NEW(mem, results);
+    run(pr, again);
+    require(memcmp(first, again, sizeof *first) == 0, "spills change the result");
+}
+
 static void pass_through(const uint8_t *data, size_t size, arena *mem)
 {
     chooser c = {data, data + size, size};
@@ -102,6 +126,7 @@ static void pass_through(const uint8_t *data, size_t size, arena *mem)
     }
     results *first = NEW(mem, results), *again = NEW(mem, results);
     run(pr, first);
+    through_spills(mem, c, 12 + (uint32_t)(size % 40), pr->sbuf_peak_bytes / 2, first);
     uint32_t *order = NEW_N(mem, uint32_t, p->instrs.n);
     for (int list = 0; list < 2; list++) {
         schedule_streams(mem, pr, &(sched_opts){.list = list});

@@ -75,6 +75,7 @@ static void views__are_read_and_written_through(void **state)
     for (int i = 0; i < 24; i++) {
         assert_true(out[i] == data[i % 6 / 3 * 12 + i % 3 * 4 + i / 6]);
     }
+    nki_tensor_release(p);
     // Every second column of the first matrix, as integers, changed in place.
     assert_int_equal(nki_tensor_slice(t, 2, 0, 4, 2, &s), NKI_OK);
     const int32_t ints[12] = {100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111};

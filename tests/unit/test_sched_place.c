@@ -68,18 +68,18 @@ static uint64_t at(const program *pr, uint32_t tensor)
 
 static void place__memory_is_reused_after_the_last_use(void **state)
 {
-    const program *pr = place(*state, HEAD "%0 \"x\" float32[128, 1024] shared_hbm param=0 \"x\"\n"
-                                           "%1 \"a\" float32[128, 1024] sbuf\n"
-                                           "%2 \"b\" float32[128, 1024] sbuf\n"
-                                           "%3 \"c\" float32[128, 1024] sbuf\n"
+    const program *pr = place(*state, HEAD "%0 \"x\" float32[128, 25000] shared_hbm param=0 \"x\"\n"
+                                           "%1 \"a\" float32[128, 25000] sbuf\n"
+                                           "%2 \"b\" float32[128, 25000] sbuf\n"
+                                           "%3 \"c\" float32[128, 25000] sbuf\n"
                                            "DMA.dma_copy dst=%1 src=%0\n"
                                            "Vector.tensor_copy dst=%2 src=%1\n"
                                            "Vector.tensor_copy dst=%3 src=%2\n"
                                            "DMA.dma_copy dst=%0 src=%3\n");
     assert_int_equal(at(pr, 1), 0);
-    assert_int_equal(at(pr, 2), 4096);  // read and written by one instruction: both in use
-    assert_int_equal(at(pr, 3), 0);
-    assert_int_equal(pr->sbuf_peak_bytes, 8192);
+    assert_int_equal(at(pr, 2), 100032);  // read and written by one instruction: both in use
+    assert_int_equal(at(pr, 3), 0);       // nothing else is left: the turns end early
+    assert_int_equal(pr->sbuf_peak_bytes, 200032);
     assert_int_equal(pr->ir->instrs.n, 4);
 }
 
@@ -122,8 +122,8 @@ static void place__a_value_carried_by_a_loop_lives_through_it(void **state)
     // may what comes later in the loop.
     const program *pr =
         place(*state, HEAD "%0 \"acc\" float32[128, 16] sbuf\n"
-                           "%1 \"t\" float32[128, 16] sbuf\n"
-                           "%2 \"u\" float32[128, 16] sbuf\n"
+                           "%1 \"t\" float32[128, 30000] sbuf\n"
+                           "%2 \"u\" float32[128, 30000] sbuf\n"
                            "Vector.memset dst=%0 value=0.0\n"
                            "Sync.loop_for counter=r0 lower=0 upper=4 step=1\n"
                            "Vector.tensor_scalar dst=%0 data=%0 op0=add operand0=1.0\n"
@@ -303,7 +303,7 @@ static void fill__leaves_memory_that_two_programs_share_to_the_launch(void **sta
     assert_int_equal(pr->ir->instrs.n, 2);
 }
 
-static void place__hbm_holds_constants_outputs_and_reused_temporaries(void **state)
+static void place__hbm_holds_constants_outputs_and_temporaries_in_turns(void **state)
 {
     const program *pr =
         place(*state, HEAD "%0 \"a\" float32[100] hbm\n"
@@ -322,8 +322,8 @@ static void place__hbm_holds_constants_outputs_and_reused_temporaries(void **sta
     assert_int_equal(at(pr, 2), 0);
     assert_int_equal(at(pr, 1), 64);
     assert_int_equal(at(pr, 0), 128);
-    assert_int_equal(at(pr, 3), 128);
-    assert_int_equal(pr->hbm_bytes, 128 + 448);
+    assert_int_equal(at(pr, 3), 128 + 448);  // a's memory waits for its turn
+    assert_int_equal(pr->hbm_bytes, 128 + 2 * 448);
 }
 
 static void fill__moves_user_dependences(void **state)
@@ -343,7 +343,7 @@ static void manual__placed_tensors_avoid_addresses_in_use(void **state)
     const program *pr = place(*state, HEAD "%0 \"m\" float32[64, 256] sbuf address=(64, 1024)\n"
                                            "%1 \"a\" float32[32, 256] sbuf\n"
                                            "%2 \"b\" float32[32, 256] sbuf\n"
-                                           "%3 \"c\" float32[32, 512] sbuf\n"
+                                           "%3 \"c\" float32[32, 57000] sbuf\n"
                                            "Vector.memset dst=%1 value=0.0\n"
                                            "Vector.memset dst=%2 value=0.0\n"
                                            "Vector.memset dst=%0 value=0.0\n"
@@ -414,6 +414,43 @@ static void manual__a_cover_that_is_not_written_wholly_is_no_proof(void **state)
     assert_int_equal(p->instrs.at[0].op, ISA_fill_uninit);
     assert_int_equal(p->instrs.at[1].op, ISA_fill_uninit);
     assert_int_equal(p->instrs.at[2].op, ISA_memset);
+}
+
+// a, b and c take a third of SBUF each and d comes in between: a, whose next use is farthest, is
+// stored once, since it is only read after that, and loaded for each of its uses.
+static void spill__takes_the_farthest_and_stores_it_once(void **state)
+{
+    ir *p = parse(*state, HEAD "%0 \"a\" float32[128, 19000] sbuf\n"
+                               "%1 \"b\" float32[128, 19000] sbuf\n"
+                               "%2 \"c\" float32[128, 19000] sbuf\n"
+                               "%3 \"d\" float32[128, 19000] sbuf\n"
+                               "%4 \"o\" float32[128, 19000] shared_hbm out\n"
+                               "Vector.memset dst=%0 value=1.0\n"
+                               "Vector.memset dst=%1 value=2.0\n"
+                               "Vector.memset dst=%2 value=3.0\n"
+                               "Vector.memset dst=%3 value=4.0\n"
+                               "DMA.dma_copy dst=%4 src=%1\n"
+                               "DMA.dma_copy dst=%4 src=%2\n"
+                               "DMA.dma_copy dst=%4 src=%3\n"
+                               "@7 DMA.dma_copy dst=%4 src=%0\n"
+                               "DMA.dma_copy dst=%4 src=%1[:, 0:19000] after=[@7]\n"
+                               "return %4\n");
+    diags ds;
+    diags_init(&ds, *state);
+    program *pr = schedule(*state, p, &(sched_opts){.spill = true}, &ds);
+    assert_non_null(pr);
+    assert_int_equal(ds.errors, 0);
+    assert_null(ir_verify(p, *state));
+    assert_int_equal(pr->spills.stores, 1);
+    assert_int_equal(pr->spills.loads, 1);
+    assert_int_equal(pr->spills.bytes, 2 * 128 * 19000 * 4);
+    assert_int_equal(p->instrs.n, 11);
+    assert_int_equal(p->instrs.at[3].op, ISA_dma_copy);  // before d is made
+    assert_int_equal(p->instrs.at[4].op, ISA_memset);
+    assert_int_equal(p->deps.at[p->instrs.at[10].deps], 9);
+    assert_int_equal(p->tensors.n, 7);
+    assert_int_equal(p->tensors.at[5].buffer, BUF_HBM);
+    assert_int_equal(p->tensors.at[6].buffer, BUF_SBUF);
 }
 
 static void full__sbuf_lists_what_is_in_use(void **state)
@@ -549,11 +586,12 @@ int main(void)
         T(fill__an_output_that_is_not_wholly_written),
         T(fill__moves_user_dependences),
         T(fill__leaves_memory_that_two_programs_share_to_the_launch),
-        T(place__hbm_holds_constants_outputs_and_reused_temporaries),
+        T(place__hbm_holds_constants_outputs_and_temporaries_in_turns),
         T(manual__placed_tensors_avoid_addresses_in_use),
         T(manual__an_alias_keeps_what_another_wrote),
         T(manual__an_alias_of_a_part_is_filled_at_the_start),
         T(manual__a_cover_that_is_not_written_wholly_is_no_proof),
+        T(spill__takes_the_farthest_and_stores_it_once),
         T(full__sbuf_lists_what_is_in_use),
         T(full__psum_after_eight_banks),
         T(full__only_if_no_order_of_placing_fits),
