@@ -77,6 +77,17 @@ static void put_code(const ir *p, textbuf *out)
     }
 }
 
+// Names and source lines come from the file: nothing of them reaches a terminal as a command.
+static void clean(textbuf *out)
+{
+    for (size_t i = 0; i < out->len; i++) {
+        unsigned char c = (unsigned char)out->at[i];
+        if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+            out->at[i] = '?';
+        }
+    }
+}
+
 nki_status inspect_neff(const unsigned char *bytes, size_t len, inspect_form form, textbuf *out,
                         const char **err)
 {
@@ -97,5 +108,6 @@ nki_status inspect_neff(const unsigned char *bytes, size_t len, inspect_form for
         text_cstr(out, "\nstreams\n");
         program_print_streams(pr, out);
     }
+    clean(out);
     return NKI_OK;
 }

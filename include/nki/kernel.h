@@ -95,8 +95,8 @@ typedef struct nki_compile_opts {
     // Not 0: proves that the order is sound after it is made (debug builds, and the environment
     // variable NKI_VERIFY=1, always do); a fault is NKI_ERR_INTERNAL with a sentence.
     int verify;
-    // Not 0: tensors that do not fit in SBUF are moved to HBM and back, outside register loops, where
-    // the compile would end with sbuf_full.
+    // Not 0: tensors that do not fit in SBUF are moved to HBM and back, outside register loops,
+    // where the compile would end with sbuf_full.
     int spill;
 } nki_compile_opts;
 // clang-format off
