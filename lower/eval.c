@@ -496,6 +496,52 @@ static value eval_str(interp *it, const ast *e)
     return VPTR(e->kind == AST_BYTES ? V_BYTES : V_STR, e->cache);
 }
 
+// One part of a tensor's index; a slice goes into *room.
+static value index_part(interp *it, const ast *k, vslice *room)
+{
+    if (k->kind != AST_SLICE) {
+        return eval(it, k);
+    }
+    room->start = k->u.three.a ? eval(it, k->u.three.a) : VNONE;
+    room->stop = k->u.three.b && !IS_ERR(room->start) ? eval(it, k->u.three.b) : VNONE;
+    room->step = k->u.three.c && !IS_ERR(room->stop) ? eval(it, k->u.three.c) : VNONE;
+    return IS_ERR(room->start) || IS_ERR(room->stop) || IS_ERR(room->step) ? VERR
+                                                                           : VPTR(V_SLICE, room);
+}
+
+// t[a:b, c]: tensors are indexed several times an instruction, so the key lives on the stack and
+// not in the arena.
+static value index_tensor(interp *it, const ast *e, value t)
+{
+    const ast *k = e->u.index.key;
+    vslice room[IR_MAX_DIMS];
+    bool starred = false;
+    for (const ast *i = k->kind == AST_TUPLE ? k->u.list.first : NULL; i; i = i->next) {
+        starred |= i->kind == AST_STARRED;
+    }
+    value key;
+    union {
+        vtuple tuple;
+        char bytes[sizeof(vtuple) + IR_MAX_DIMS * sizeof(value)];
+    } keys;
+    if (k->kind == AST_TUPLE && !starred && k->u.list.n <= IR_MAX_DIMS) {
+        keys.tuple.cls = NULL;
+        keys.tuple.n = 0;
+        for (const ast *i = k->u.list.first; i; i = i->next) {
+            value v = index_part(it, i, &room[keys.tuple.n]);
+            if (IS_ERR(v)) {
+                return VERR;
+            }
+            keys.tuple.at[keys.tuple.n++] = v;
+        }
+        key = VPTR(V_TUPLE, &keys.tuple);
+    } else {
+        key = index_part(it, k, room);
+    }
+    it->top->at = e;
+    return IS_ERR(key) ? key : tensor_index(it, t, key);
+}
+
 value eval(interp *it, const ast *e)
 {
     switch ((ast_kind)e->kind) {
@@ -577,6 +623,9 @@ value eval(interp *it, const ast *e)
     }
     case AST_INDEX: {
         TRY(o, e->u.index.value);
+        if (o.tag == V_TENSOR) {
+            return index_tensor(it, e, o);
+        }
         TRY(k, e->u.index.key);
         it->top->at = e;
         return get_index(it, o, k);
