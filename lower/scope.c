@@ -219,50 +219,63 @@ static void resolve_params_outside(builder *b, ast *params)
     }
 }
 
+// Calls fn with each list of operands of an expression that makes no scope of its own.
+void scope_operands(const ast *e, void (*fn)(void *ctx, ast *list), void *ctx)
+{
+    switch ((ast_kind)e->kind) {
+    case AST_FSTRING:
+    case AST_TUPLE:
+    case AST_LIST:
+    case AST_SET:
+    case AST_DICT: fn(ctx, e->u.list.first); break;
+    case AST_FORMAT:
+        fn(ctx, e->u.format.value);
+        fn(ctx, e->u.format.spec);
+        break;
+    case AST_PAIR:
+    case AST_UNARY:
+    case AST_BINARY:
+    case AST_BOOLOP:
+    case AST_COMPARE:
+    case AST_CMP:
+    case AST_STARRED:
+    case AST_AWAIT:
+    case AST_YIELD:
+    case AST_YIELD_FROM:
+    case AST_WALRUS:
+        fn(ctx, e->u.bin.l);
+        fn(ctx, e->u.bin.r);
+        break;
+    case AST_CALL:
+        fn(ctx, e->u.call.fn);
+        fn(ctx, e->u.call.args);
+        break;
+    case AST_ARG:
+    case AST_ATTR: fn(ctx, e->u.named.value); break;
+    case AST_INDEX:
+        fn(ctx, e->u.index.value);
+        fn(ctx, e->u.index.key);
+        break;
+    case AST_SLICE:
+    case AST_TERNARY:
+        fn(ctx, e->u.three.a);
+        fn(ctx, e->u.three.b);
+        fn(ctx, e->u.three.c);
+        break;
+    default: break;
+    }
+}
+
+static void resolve_operand(void *b, ast *list)
+{
+    resolve_expr(b, list);
+}
+
 static void resolve_expr(builder *b, ast *e)
 {
     for (; e; e = e->next) {
         switch ((ast_kind)e->kind) {
         case AST_NAME: resolve_name(b, e); break;
-        case AST_FSTRING:
-        case AST_TUPLE:
-        case AST_LIST:
-        case AST_SET:
-        case AST_DICT: resolve_expr(b, e->u.list.first); break;
-        case AST_FORMAT:
-            resolve_expr(b, e->u.format.value);
-            resolve_expr(b, e->u.format.spec);
-            break;
-        case AST_PAIR:
-        case AST_UNARY:
-        case AST_BINARY:
-        case AST_BOOLOP:
-        case AST_COMPARE:
-        case AST_CMP:
-        case AST_STARRED:
-        case AST_AWAIT:
-        case AST_YIELD:
-        case AST_YIELD_FROM:
-        case AST_WALRUS:
-            resolve_expr(b, e->u.bin.l);
-            resolve_expr(b, e->u.bin.r);
-            break;
-        case AST_CALL:
-            resolve_expr(b, e->u.call.fn);
-            resolve_expr(b, e->u.call.args);
-            break;
-        case AST_ARG:
-        case AST_ATTR: resolve_expr(b, e->u.named.value); break;
-        case AST_INDEX:
-            resolve_expr(b, e->u.index.value);
-            resolve_expr(b, e->u.index.key);
-            break;
-        case AST_SLICE:
-        case AST_TERNARY:
-            resolve_expr(b, e->u.three.a);
-            resolve_expr(b, e->u.three.b);
-            resolve_expr(b, e->u.three.c);
-            break;
         case AST_LAMBDA:
             resolve_params_outside(b, e->u.lambda.params);
             e->cache = resolve_unit(b, b->it, UNIT_FUNC, e);
@@ -271,7 +284,7 @@ static void resolve_expr(builder *b, ast *e)
         case AST_SETCOMP:
         case AST_DICTCOMP:
         case AST_GENEXP: resolve_comp(b, e); break;
-        default: break;
+        default: scope_operands(e, resolve_operand, b); break;
         }
     }
 }

@@ -44,4 +44,7 @@ void scope_fix_stmts(builder *b, ast *n);
 // Cell numbers of the units inside u, when all are final.
 void scope_fix_units(unit *u, const ast *n);
 
+// scope.c: what stands below an expression, for every walk over expressions.
+void scope_operands(const ast *e, void (*fn)(void *ctx, ast *list), void *ctx);
+
 #endif

@@ -32,50 +32,16 @@ static void fix_defaults(builder *b, ast *p)
     }
 }
 
+static void fix_operand(void *b, ast *list)
+{
+    scope_fix_expr(b, list);
+}
+
 void scope_fix_expr(builder *b, ast *e)
 {
     for (; e; e = e->next) {
         switch ((ast_kind)e->kind) {
         case AST_NAME: fix_node(b, e); break;
-        case AST_FSTRING:
-        case AST_TUPLE:
-        case AST_LIST:
-        case AST_SET:
-        case AST_DICT: scope_fix_expr(b, e->u.list.first); break;
-        case AST_FORMAT:
-            scope_fix_expr(b, e->u.format.value);
-            scope_fix_expr(b, e->u.format.spec);
-            break;
-        case AST_PAIR:
-        case AST_UNARY:
-        case AST_BINARY:
-        case AST_BOOLOP:
-        case AST_COMPARE:
-        case AST_CMP:
-        case AST_STARRED:
-        case AST_AWAIT:
-        case AST_YIELD:
-        case AST_YIELD_FROM:
-        case AST_WALRUS:
-            scope_fix_expr(b, e->u.bin.l);
-            scope_fix_expr(b, e->u.bin.r);
-            break;
-        case AST_CALL:
-            scope_fix_expr(b, e->u.call.fn);
-            scope_fix_expr(b, e->u.call.args);
-            break;
-        case AST_ARG:
-        case AST_ATTR: scope_fix_expr(b, e->u.named.value); break;
-        case AST_INDEX:
-            scope_fix_expr(b, e->u.index.value);
-            scope_fix_expr(b, e->u.index.key);
-            break;
-        case AST_SLICE:
-        case AST_TERNARY:
-            scope_fix_expr(b, e->u.three.a);
-            scope_fix_expr(b, e->u.three.b);
-            scope_fix_expr(b, e->u.three.c);
-            break;
         case AST_LAMBDA: fix_defaults(b, e->u.lambda.params); break;
         case AST_LISTCOMP:
         case AST_SETCOMP:
@@ -93,7 +59,7 @@ void scope_fix_expr(builder *b, ast *e)
             scope_fix_expr(b, e->u.comp.elt);
             scope_fix_expr(b, e->u.comp.value);
             break;
-        default: break;
+        default: scope_operands(e, fix_operand, b); break;
         }
     }
 }
@@ -230,49 +196,15 @@ static void fix_child(unit *u, const ast *node)
     }
 }
 
+static void fix_units_operand(void *u, ast *list)
+{
+    fix_units_expr(u, list);
+}
+
 static void fix_units_expr(unit *u, const ast *e)
 {
     for (; e; e = e->next) {
         switch ((ast_kind)e->kind) {
-        case AST_FSTRING:
-        case AST_TUPLE:
-        case AST_LIST:
-        case AST_SET:
-        case AST_DICT: fix_units_expr(u, e->u.list.first); break;
-        case AST_FORMAT:
-            fix_units_expr(u, e->u.format.value);
-            fix_units_expr(u, e->u.format.spec);
-            break;
-        case AST_PAIR:
-        case AST_UNARY:
-        case AST_BINARY:
-        case AST_BOOLOP:
-        case AST_COMPARE:
-        case AST_CMP:
-        case AST_STARRED:
-        case AST_AWAIT:
-        case AST_YIELD:
-        case AST_YIELD_FROM:
-        case AST_WALRUS:
-            fix_units_expr(u, e->u.bin.l);
-            fix_units_expr(u, e->u.bin.r);
-            break;
-        case AST_CALL:
-            fix_units_expr(u, e->u.call.fn);
-            fix_units_expr(u, e->u.call.args);
-            break;
-        case AST_ARG:
-        case AST_ATTR: fix_units_expr(u, e->u.named.value); break;
-        case AST_INDEX:
-            fix_units_expr(u, e->u.index.value);
-            fix_units_expr(u, e->u.index.key);
-            break;
-        case AST_SLICE:
-        case AST_TERNARY:
-            fix_units_expr(u, e->u.three.a);
-            fix_units_expr(u, e->u.three.b);
-            fix_units_expr(u, e->u.three.c);
-            break;
         case AST_LAMBDA:
             for (const ast *p = e->u.lambda.params; p; p = p->next) {
                 fix_units_expr(u, p->u.param.dflt);
@@ -295,7 +227,7 @@ static void fix_units_expr(unit *u, const ast *e)
             fix_units_expr(u, e->u.comp.elt);
             fix_units_expr(u, e->u.comp.value);
             break;
-        default: break;
+        default: scope_operands(e, fix_units_operand, u); break;
         }
     }
 }
