@@ -222,8 +222,17 @@ static nki_status meet(launch *l)
         if (!l->x[i].sync.barrier) {
             receive(l, &l->x[i]);
         }
-        l->x[i].status = NKI_OK;
-        l->x[i].ip++;
+    }
+    for (uint32_t i = 0; i < l->n; i++) {
+        exec *x = &l->x[i];
+        x->status = NKI_OK;
+        x->ip++;
+        if (l->opts.observer) {
+            observe_met(x, x->sync.b);
+        }
+        if (x->status != NKI_OK) {
+            return (nki_status)x->status;
+        }
     }
     return NKI_OK;
 }

@@ -20,6 +20,47 @@ typedef struct device_program device_program;
 nki_status device_bind(const program *pr, device_program **out, const char **err);
 void device_program_release(device_program *dp);
 
+// What an observer is shown: the instruction that is about to run, or has just run, on one core.
+typedef struct device_event {
+    const ir *program;
+    uint32_t core;        // of the launch
+    uint32_t instr;       // in program->instrs
+    const int32_t *regs;  // program->registers of them
+    uint32_t operands;    // device_operand_at takes 0 .. operands - 1
+    struct exec *x;        // these three are device/'s own
+    const struct bound *b;
+    const struct tile *t;
+} device_event;
+
+// Called in the order in which instructions are carried out, with every copy made as it was
+// written; the order is the same in every run. A core that waits for the other has its `after`
+// when both have met. No `after` follows a run-time error.
+typedef struct device_observer {
+    bool (*before)(void *ctx, const device_event *e);  // NULL: not asked. false ends the run:
+    bool (*after)(void *ctx, const device_event *e);   // NKI_ERR_CANCELLED, no diagnostic
+    void *ctx;
+} device_observer;
+
+// An operand of the instruction. Dimension 0 has `rows` indices of `row_elems` elements each, in
+// the order of the view's pattern. rows is 0 when an optional operand is absent.
+typedef struct device_operand {
+    uint32_t param;  // of isa_table[op]; several operands have that of a TENSORS parameter
+    uint32_t view;   // in program->views
+    bool written;
+    dtype dtype;
+    uint32_t rows;
+    uint64_t row_elems;
+} device_operand;
+device_operand device_operand_at(const device_event *e, uint32_t operand);
+// Where an element lies now: registers, offsets and indices from memory are added. NULL: outside
+// the tensor (the instruction skips it or is going to fail). Valid during the call.
+const void *device_element(const device_event *e, uint32_t operand, uint32_t row, uint64_t elem);
+// Byte `at` of a tensor: on chip of a partition, counted from the tensor's own first; in HBM
+// partition is 0. NULL: outside the tensor. Memory that another tensor has taken since reads as it
+// is.
+const void *device_tensor_byte(const device_event *e, uint32_t tensor, uint32_t partition,
+                               uint64_t at);
+
 typedef struct device_run_opts {
     uint32_t threads;  // 0, 1: the caller's; same bits for any number
     uint32_t seed;     // initial state of the random generators
@@ -27,6 +68,7 @@ typedef struct device_run_opts {
     void *print_ctx;
     bool as_written;          // every copy is made, however little it matters
     uint64_t max_loop_trips;  // per dynamic loop entry, 0: 1e9; past it: loop_too_long
+    const device_observer *observer;  // NULL: none, at no cost
 } device_run_opts;
 
 // params[i]: host memory of parameter i's tensor (row-major, its dtype's bits), read and written in

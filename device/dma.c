@@ -249,8 +249,7 @@ const void *dma_retarget(arena *mem, const bound *b, const opnd *d, const opnd *
 
 // ---- dynamic rows
 
-// The start of row i of an operand; NULL when it is out of bounds (then reported unless skipped).
-static char *row_at(exec *x, const bound *b, const opnd *o, const tile *t, uint32_t i, bool skip)
+char *dma_row_at(exec *x, const bound *b, const opnd *o, const tile *t, uint32_t i, bool skip)
 {
     const ir *p = x->dp->p;
     if (!o->dyn || !o->late) {
@@ -317,8 +316,8 @@ static void run_dma_rows(exec *x, const bound *b, const tile *t)
     unsigned size = s->size;
     if (!aside) {
         for (uint32_t i = 0; i < a->nrows; i++) {
-            char *q = row_at(x, b, &b->o[0], d, i, a->skip);
-            char *p = q ? row_at(x, b, &b->o[1], s, i, a->skip) : NULL;
+            char *q = dma_row_at(x, b, &b->o[0], d, i, a->skip);
+            char *p = q ? dma_row_at(x, b, &b->o[1], s, i, a->skip) : NULL;
             if (p && q) {
                 move_nest(x->k, a->row.dim, a->row.ndim, q, p, (dtype)d->dtype, (dtype)s->dtype);
             }
@@ -335,7 +334,7 @@ static void run_dma_rows(exec *x, const bound *b, const tile *t)
         return;
     }
     for (uint32_t i = 0; i < s->l->parts; i++) {
-        const char *p = row_at(x, b, &b->o[1], s, i, a->skip);
+        const char *p = dma_row_at(x, b, &b->o[1], s, i, a->skip);
         have[i] = p != NULL;
         if (p) {
             gather(mid + i * sn * size, p, s->l, 0, sn, size);
@@ -345,7 +344,7 @@ static void run_dma_rows(exec *x, const bound *b, const tile *t)
         }
     }
     for (uint32_t i = 0; i < d->l->parts; i++) {
-        char *q = row_at(x, b, &b->o[0], d, i, a->skip);
+        char *q = dma_row_at(x, b, &b->o[0], d, i, a->skip);
         if (x->status != NKI_OK) {
             return;
         }
@@ -485,7 +484,7 @@ static void run_dma_indexed_transpose(exec *x, const bound *b, const tile *t)
     }
     move_nest(x->k, back.dim, back.ndim, mid, t[0].p, (dtype)s->dtype, (dtype)s->dtype);
     for (uint32_t i = 0; i < s->l->parts; i++) {
-        const char *p = row_at(x, b, &b->o[1], s, i, a->skip);
+        const char *p = dma_row_at(x, b, &b->o[1], s, i, a->skip);
         if (p) {
             gather(mid + i * sn * s->size, p, s->l, 0, sn, s->size);
         }
@@ -597,7 +596,7 @@ static void run_dma_compute(exec *x, const bound *b, const tile *t)
         const tile *s = &t[1 + k];
         const opnd *o = &b->o[1 + k];
         for (uint32_t i = 0; i < s->l->parts; i++) {
-            const char *p = row_at(x, b, o, s, i, a->skip);
+            const char *p = dma_row_at(x, b, o, s, i, a->skip);
             if (x->status != NKI_OK) {
                 return;
             }
@@ -620,7 +619,7 @@ static void run_dma_compute(exec *x, const bound *b, const tile *t)
         }
     }
     for (uint32_t i = 0; i < d->l->parts; i++) {
-        char *q = have[i] ? row_at(x, b, &b->o[0], d, i, a->skip) : NULL;
+        char *q = have[i] ? dma_row_at(x, b, &b->o[0], d, i, a->skip) : NULL;
         if (x->status != NKI_OK) {
             return;
         }

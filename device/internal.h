@@ -294,6 +294,12 @@ typedef struct dma_rows {
 bool dma_as_rows(const bound *b, dma_rows *out);
 // The arguments of a dma_copy for other ends of the same shapes. NULL: not possible.
 const void *dma_retarget(arena *mem, const bound *b, const opnd *d, const opnd *s);
+// The start of row i of an operand, whose dynamic part may be added row by row. NULL: out of
+// bounds, reported unless skip.
+char *dma_row_at(exec *x, const bound *b, const opnd *o, const tile *t, uint32_t i, bool skip);
+// Element i of row p of a gen4 indirect operand; NULL: out of bounds, not reported (stage.c).
+char *indirect_element(const exec *x, const bound *b, const opnd *o, const tile *t, uint32_t p,
+                       uint64_t i);
 
 // ---- running (run.c, stage.c)
 
@@ -304,6 +310,11 @@ void run_nothing(exec *x, const bound *b, const tile *t);
 bool exec_begin(exec *x, void *const *params, char *const *shared, void *const *outputs);
 // Runs from x->ip until the end, an error or a synchronisation point.
 void run_code(exec *x);
+void run_observed(exec *x);
+// What is due after an instruction that waited for the other core.
+void observe_met(exec *x, const bound *b);
+// Tiles of the fixed and register-addressed operands; false: out of bounds, reported.
+bool exec_operands(exec *x, const bound *b, tile *t);
 void copy_outputs(exec *x, void *const *outputs);
 static inline int64_t regnum_get(const exec *x, regnum r)
 {

@@ -443,20 +443,32 @@ static void place_host(exec *x, void *const *params, char *const *shared, void *
     }
 }
 
+bool exec_operands(exec *x, const bound *b, tile *t)
+{
+    for (uint32_t k = 0; k < b->nops; k++) {
+        const opnd *o = &b->o[k];
+        if (!o->dyn) {
+            t[k] =
+                (tile){o->l ? x->base[o->base] + o->offset : NULL, o->ps, o->l, o->dtype, o->size};
+        } else if (!exec_resolve(x, b, o, &t[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void run_code(exec *x)
 {
     const device_program *dp = x->dp;
     tile t[MAX_OPNDS];
+    if (x->opts->observer) {
+        run_observed(x);
+        return;
+    }
     for (; x->ip < dp->ncode; x->ip++) {
         const bound *b = &x->code[x->ip];
-        for (uint32_t k = 0; k < b->nops; k++) {
-            const opnd *o = &b->o[k];
-            if (!o->dyn) {
-                t[k] = (tile){o->l ? x->base[o->base] + o->offset : NULL, o->ps, o->l, o->dtype,
-                              o->size};
-            } else if (!exec_resolve(x, b, o, &t[k])) {
-                return;
-            }
+        if (!exec_operands(x, b, t)) {
+            return;
         }
         b->fn(x, b, t);
         if (x->status != NKI_OK) {
@@ -481,7 +493,7 @@ bool exec_begin(exec *x, void *const *params, char *const *shared, void *const *
     x->base[BASE_HBM] = core->hbm;
     x->base[BASE_STAGE] = core->stage;
     place_host(x, params, shared, outputs);
-    bool plain = x->opts->as_written || !dp->fast || params_alias(x, params);
+    bool plain = x->opts->as_written || x->opts->observer || !dp->fast || params_alias(x, params);
     x->code = plain ? dp->code : dp->fast;
     for (uint32_t i = 0; i < dp->nconsts; i++) {
         memcpy(core->hbm + dp->consts[i].at, dp->p->blob.at + dp->consts[i].data,

@@ -6,44 +6,81 @@
 enum { GROUP = 16, GROUP_TENSOR = 32 };
 
 // Element i of partition p lies at index[group of p][i mod G, i div G] elements (times step) from
-// the start of the partition's row. false: out of bounds, reported.
-static bool indirect_at(exec *x, const bound *b, const opnd *o, const tile *ix, uint32_t group,
-                        uint32_t p, uint64_t i, int64_t *at)
+// the start of the partition's row.
+typedef struct indirect {
+    tile ix;
+    uint32_t group;
+    int64_t start, step, limit;  // bytes
+    uint32_t indexed;            // size of the indexed dimension, 0: unknown
+} indirect;
+
+static indirect indirect_of(const exec *x, const bound *b, const opnd *o)
 {
-    const ir *ir_ = x->dp->p;
-    const ir_view *v = &ir_->views.at[o->view];
-    const ir_tensor *t = &ir_->tensors.at[v->tensor];
-    const ir_dyn *d = &ir_->dyns.at[o->dyn];
-    uint64_t row = p / group * group + i % group, col = i / group;
-    if (row >= ix->l->parts || col >= ix->l->n) {
-        exec_oob(x, b, o, "number of indices", (int64_t)i, 0, (int64_t)(ix->l->n * group) - 1);
-        return false;
+    const ir *p = x->dp->p;
+    const ir_view *v = &p->views.at[o->view];
+    const ir_dyn *d = &p->dyns.at[o->dyn];
+    const opnd *io = &x->dp->index[o->index];
+    return (indirect){
+        .ix = {x->base[io->base] + io->offset, io->ps, io->l, io->dtype, io->size},
+        .group = p->instrs.at[b->instr].engine == ENG_TENSOR ? GROUP_TENSOR : GROUP,
+        .start = v->offset * o->size,
+        .step = d->step * o->size,
+        .limit = (int64_t)p->tensors.at[v->tensor].size_bytes,
+        .indexed = d->limit,
+    };
+}
+
+typedef enum found { INSIDE, NO_INDEX, OUTSIDE } found;
+
+static found indirect_at(const exec *x, const indirect *in, unsigned size, uint32_t p, uint64_t i,
+                         int64_t *value, int64_t *at)
+{
+    const layout *l = in->ix.l;
+    uint64_t row = p / in->group * in->group + i % in->group, col = i / in->group;
+    if (row >= l->parts || col >= l->n) {
+        return NO_INDEX;
     }
-    int64_t value = tile_int(x, ix, row * ix->l->n + col);
-    int64_t start = v->offset * o->size, step = d->step * o->size;
-    int64_t limit = (int64_t)t->size_bytes;
-    bool bad = __builtin_mul_overflow(value, step, at);
-    if (bad || *at < -limit || *at > limit || start + *at < 0 || start + *at + o->size > limit) {
-        exec_oob(x, b, o, "index", value, 0,
-                 d->limit ? (int64_t)d->limit - 1
-                 : step   ? (limit - start - o->size) / step
-                          : 0);
-        return false;
+    *value = tile_int(x, &in->ix, row * l->n + col);
+    if (__builtin_mul_overflow(*value, in->step, at) || *at < -in->limit || *at > in->limit ||
+        in->start + *at < 0 || in->start + *at + size > in->limit) {
+        return OUTSIDE;
     }
-    return true;
+    return INSIDE;
+}
+
+static void indirect_fail(exec *x, const bound *b, const opnd *o, const indirect *in, found f,
+                          uint64_t i, int64_t value)
+{
+    if (f == NO_INDEX) {
+        exec_oob(x, b, o, "number of indices", (int64_t)i, 0,
+                 (int64_t)(in->ix.l->n * in->group) - 1);
+        return;
+    }
+    exec_oob(x, b, o, "index", value, 0,
+             in->indexed ? (int64_t)in->indexed - 1
+             : in->step  ? (in->limit - in->start - o->size) / in->step
+                         : 0);
+}
+
+char *indirect_element(const exec *x, const bound *b, const opnd *o, const tile *t, uint32_t p,
+                       uint64_t i)
+{
+    indirect in = indirect_of(x, b, o);
+    int64_t value, at;
+    return indirect_at(x, &in, o->size, p, i, &value, &at) == INSIDE ? t->p + p * t->ps + at : NULL;
 }
 
 static void indirect_move(exec *x, const bound *b, const opnd *o, const tile *t, const tile *flat,
                           bool out)
 {
-    const opnd *io = &x->dp->index[o->index];
-    tile ix = {x->base[io->base] + io->offset, io->ps, io->l, io->dtype, io->size};
-    uint32_t group = x->dp->p->instrs.at[b->instr].engine == ENG_TENSOR ? GROUP_TENSOR : GROUP;
+    indirect in = indirect_of(x, b, o);
     for (uint32_t p = 0; p < t->l->parts; p++) {
         char *f = flat->p + p * flat->ps;
         for (uint64_t i = 0; i < t->l->n; i++, f += t->size) {
-            int64_t at;
-            if (!indirect_at(x, b, o, &ix, group, p, i, &at)) {
+            int64_t value = 0, at;
+            found where = indirect_at(x, &in, o->size, p, i, &value, &at);
+            if (where != INSIDE) {
+                indirect_fail(x, b, o, &in, where, i, value);
                 return;
             }
             char *q = t->p + p * t->ps + at;
