@@ -94,4 +94,18 @@ typedef struct program {
     spill_count spills;
 } program;
 
+// What one run of a program did where control depends on data, in the order in which it happened.
+// `trips` of a loop: an entry whenever it has ended. Transfers that may skip rows: how many they
+// moved, of how many.
+typedef struct control_entry {
+    uint32_t instr;
+    uint32_t rows;   // 0: a loop
+    uint64_t count;  // trips, or rows moved
+} control_entry;
+
+typedef struct control_trace {
+    control_entry *at;
+    size_t n;
+} control_trace;
+
 #endif

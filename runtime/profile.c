@@ -35,12 +35,39 @@ static nki_status set_machine(nki_profile *p, const nki_profile_opts *o)
     return NKI_OK;
 }
 
+// Says why the clock gave up.
+static nki_status untimed(nki_profile *p)
+{
+    const clock_result *r = &p->pr.clock;
+    const ir *g = p->pr.p;
+    const ir_instr *in = &g->instrs.at[r->error_instr];
+    uint32_t line, col;
+    place_path(g, in->place, &line, &col);
+    switch (r->error) {
+    case CLOCK_TOO_LONG:
+        return context_fail(p->k->ctx, NKI_ERR_LIMIT,
+                            "the program executes more instructions than the clock follows");
+    case CLOCK_STUCK:
+        return context_fail(p->k->ctx, NKI_ERR_ARG, "%s waits for ever in line %u",
+                            isa_table[in->op].name, line);
+    default: break;
+    }
+    uint32_t reg = in->nargs ? g->args.at[in->args].v : 0;
+    return context_fail(p->k->ctx, NKI_ERR_ARG,
+                        "how often the %s in line %u runs depends on data: give --trip %u=N (or "
+                        "r%u=N)",
+                        in->op == ISA_loop_for ? "loop" : "while loop", line, line, reg);
+}
+
 static nki_status run(nki_profile *p, const nki_profile_opts *o)
 {
     if (setjmp(p->oom)) {
         return context_fail(p->k->ctx, NKI_ERR_NOMEM, "out of memory while profiling");
     }
-    const program *prog = p->k->core[o->core].pr;
+    const program *cores[COMPILE_CORES_MAX];
+    for (uint32_t i = 0; i < p->k->core_count; i++) {
+        cores[i] = p->k->core[i].pr;
+    }
     clock_trip *trips = NEW_N(&p->mem, clock_trip, o->trip_count);
     for (size_t i = 0; i < o->trip_count; i++) {
         trips[i] = (clock_trip){o->trips[i].name, o->trips[i].count};
@@ -50,9 +77,8 @@ static nki_status run(nki_profile *p, const nki_profile_opts *o)
                     .trip_count = (uint32_t)o->trip_count,
                     .events_max = o->events_max,
                     .steps_max = o->executions_max};
-    if (!profile_make(&p->mem, prog->ir, &c, prog->sbuf_peak_bytes, prog->psum_peak_bytes,
-                      &p->pr)) {
-        return context_fail(p->k->ctx, NKI_ERR_ARG, "%s", p->pr.clock.error);
+    if (!profile_make(&p->mem, cores, p->k->core_count, o->core, &c, &p->pr)) {
+        return untimed(p);
     }
     return NKI_OK;
 }

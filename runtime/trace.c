@@ -148,7 +148,7 @@ void trace_span(nki_context *ctx, const char *what, const char *detail, int64_t 
 
 // ---- the simulated core
 
-static void clock_ticks(timeline *l, const program *pr)
+static void clock_ticks(timeline *l, const nki_kernel *k)
 {
     jmp_buf oom;
     arena mem;
@@ -159,16 +159,20 @@ static void clock_ticks(timeline *l, const program *pr)
         arena_fini(&mem);
         return;
     }
-    clock_result r = {0};
+    clock_result r[CLOCK_CORES];
+    const program *cores[CLOCK_CORES];
+    for (uint32_t i = 0; i < k->core_count; i++) {
+        cores[i] = k->core[i].pr;
+    }
     clock_opts o = {.events_max = DEVICE_EVENTS_MAX, .steps_max = 10000000};
-    if (!clock_run(&mem, pr->ir, &o, &r)) {
+    if (!clock_run(&mem, cores, k->core_count, &o, r)) {
         l->why_not = "its length depends on data";
-    } else if ((l->ticks = calloc(r.events.n + 1, sizeof *l->ticks))) {
-        l->count = r.events.n;
-        for (uint32_t i = 0; i < r.events.n; i++) {
-            const clock_event *e = &r.events.at[i];
+    } else if ((l->ticks = calloc(r[0].events.n + 1, sizeof *l->ticks))) {
+        l->count = r[0].events.n;
+        for (uint32_t i = 0; i < l->count; i++) {
+            const clock_event *e = &r[0].events.at[i];
             l->ticks[i] = (tick){e->start_ps, e->end_ps, e->track,
-                                 isa_table[pr->ir->instrs.at[e->instr].op].name};
+                                 isa_table[cores[0]->ir->instrs.at[e->instr].op].name};
         }
     } else {
         l->why_not = "no memory for it";
@@ -191,7 +195,7 @@ static uint32_t timeline_of(trace *t, const nki_kernel *k)
     pthread_mutex_unlock(&t->lock);
     timeline l = {.program = id};
     snprintf(l.kernel, sizeof l.kernel, "%s", nki_kernel_name(k));
-    clock_ticks(&l, k->core[0].pr);
+    clock_ticks(&l, k);
     pthread_mutex_lock(&t->lock);
     timeline *p = realloc(t->timelines, (t->timeline_count + 1) * sizeof *p);
     uint32_t n = 0;

@@ -1,764 +1,657 @@
-#include "sched/clock.h"
+#include "sched/clock_internal.h"
 
-#include "lang/place.h"
-#include "sched/order.h"
-
-#include <stdlib.h>
-
-// The program is walked in its own order, loops as often as their trips say. Each execution becomes
-// a step that knows how many steps it still waits for, in the queue of its track. The earliest head
-// of all queues runs next: what it does to shared things (DMA engines, ports, the Tensor engine's
-// clock) thus happens in the order of time. A window of steps is held; what left it lives on as the
-// last completion of its instruction.
-
-enum {
-    WINDOW_MIN = 256,
-    WINDOW_MAX = 1 << 15,
-    AHEAD = 4096,
-    DATA0 = TRACK_COUNT,
-    EARLY0 = DATA0 + DP_COUNT,
-    QUEUES = EARLY0 + ENG_DMA
-};
-#define NEVER INT64_MAX
-
-typedef struct step {
-    cost c;
-    int64_t ready;        // latest completion of what it waits for, hand-over included
-    int64_t start, data;  // DMA: trigger; earliest data
-    uint32_t instr, crit, crit_event, event;
-    uint32_t pending, out;  // out: first edge + 1
-    uint32_t next;          // in its queue: slot + 1
-    int64_t wait;
-    uint8_t track;
-    bool done;
-} step;
-
-typedef struct edge {
-    uint32_t to, next;
-} edge;
-
-typedef struct queue {
-    uint32_t head, tail;  // slot + 1
-    int64_t free;         // when the next may start
-    int64_t active_until;
-} queue;
-
-typedef struct open_loop {
-    uint32_t first;
-    uint64_t left;
-} open_loop;
-
-typedef struct reg_value {
-    bool known;
-    int64_t v;
-} reg_value;
-
-typedef struct sim {
-    arena *mem;
-    const ir *p;
-    const clock_opts *opts;
-    clock_result *r;
-    coster cs;
-    order ord;
-    uint8_t *loop_mask;    // of each loop_for, loop_while, loop_end: sequencers that run it
-    uint32_t *loop_first;  // of each loop_end
-    // the walk
-    uint32_t pc;
-    open_loop open[IR_MAX_LOOPS + 1];
-    uint32_t depth;
-    reg_value *reg;
-    // steps
-    step *steps;
-    uint32_t window;  // of steps, a power of two
-    uint64_t made, low, done;
-    uint64_t *last_step;  // of each instruction: its latest step + 1
-    int64_t *last_end;    // of each instruction
-    uint32_t *last_event;
-    VEC(edge) edges;
-    uint32_t spare_edge;  // + 1
-    queue q[QUEUES];
-    uint8_t *track;                 // of each instruction
-    uint32_t last_of[TRACK_COUNT];  // last instruction of each track, + 1
-    // machine state
-    int64_t unit_free[DU_COUNT];
-    int64_t engine_free[16];
-    int64_t hbm_until;
-    int64_t port_until[ENG_COUNT];
-    int64_t dma_until;
-    uint8_t table;
-    // Tensor
-    int64_t pe_start, pe_free, window_at, window_busy;
-    bool pe_began, warm;
-    unsigned busy_windows, idle_windows;
-    int64_t first_dma, last_end_all;
-} sim;
+// Every stream of every core stands before a slot. It goes on when its engine is free and the
+// semaphores that the slot waits for have the values asked for. The earliest of all goes first, so
+// what instructions do to shared things happens in the order of time. A signal is given when the
+// instruction that gives it is simulated, for the time of its completion; a transfer is simulated
+// twice, when it is triggered and when its bytes move.
 
 const char *track_name(unsigned track)
 {
-    static const char *const dma[DP_COUNT] = {[DP_LOAD] = "DMA load",
-                                              [DP_STORE] = "DMA store",
-                                              [DP_CHIP] = "DMA chip",
-                                              [DP_HBM] = "DMA hbm",
-                                              [DP_SOFT_LOAD] = "DMA software load",
-                                              [DP_SOFT_STORE] = "DMA software store"};
-    return track < TRACK_DMA0 ? engine_name((engine_id)track) : dma[track - TRACK_DMA0];
+    return stream_name(track);
 }
 
-// ---- the walk
+// ---- semaphores
 
-static void find_loops(sim *s)
+// When the semaphore's value, as its consumer counts, is at least v. false: not known yet.
+static bool value_reached(counter *k, uint64_t v)
 {
-    const ir *p = s->p;
-    s->loop_mask = NEW_N(s->mem, uint8_t, p->instrs.n);
-    s->loop_first = NEW_N(s->mem, uint32_t, p->instrs.n);
-    uint32_t open[IR_MAX_LOOPS + 1] = {0}, depth = 0;
-    uint8_t mask[IR_MAX_LOOPS + 2] = {0};
-    for (uint32_t i = 0; i < p->instrs.n; i++) {
-        const ir_instr *in = &p->instrs.at[i];
-        if (in->op == ISA_loop_for || in->op == ISA_loop_while) {
-            open[++depth] = i;
-            mask[depth] = (uint8_t)(1u << in->engine);
-        } else if (in->op == ISA_loop_end) {
-            s->loop_first[i] = open[depth];
-            s->loop_mask[i] = s->loop_mask[open[depth]] = mask[depth];
-            mask[depth - 1] |= mask[depth];
-            depth--;
-        } else if (in->engine != ENG_DMA && in->op != ISA_fill_uninit) {
-            mask[depth] |= (uint8_t)(1u << in->engine);
+    int64_t sum = k->taken + (int64_t)v;
+    while ((int64_t)k->seen < sum && k->n) {
+        const arrival *a = &k->ring[k->first];
+        k->seen = a->sum;
+        k->seen_at = a->at;
+        k->seen_by = a->by;
+        k->first = (k->first + 1) & (k->cap - 1);
+        k->n--;
+    }
+    return (int64_t)k->seen >= sum;
+}
+
+static void add_arrival(sim *s, counter *k, arrival a)
+{
+    if (k->n == k->cap) {
+        uint32_t cap = k->cap ? 2 * k->cap : 8;
+        arrival *ring = NEW_N(s->mem, arrival, cap);
+        for (uint32_t i = 0; i < k->n; i++) {
+            ring[i] = k->ring[(k->first + i) & (k->cap - 1)];
         }
+        k->ring = ring;
+        k->cap = cap;
+        k->first = 0;
     }
+    k->ring[(k->first + k->n++) & (k->cap - 1)] = a;
 }
 
-static bool fail(sim *s, uint32_t instr, const char *why)
+static void note_change(sim *s, clock_core *c, uint16_t semaphore, int64_t at, int64_t by)
 {
-    s->r->error = why;
-    s->r->error_instr = instr;
-    return false;
-}
-
-static bool value_of(const sim *s, ir_arg a, int64_t *v)
-{
-    if (a.kind == IRA_INT) {
-        *v = ira_integer(a);
-        return true;
+    if (c->r->changes.n < s->opts->events_max) {
+        vec_push(s->mem, &c->r->changes, ((clock_change){at, (int32_t)by, semaphore}));
+    } else if (s->opts->events_max) {
+        c->r->events_cut = true;
     }
-    if (a.kind == IRA_REG && s->reg[a.v].known) {
-        *v = s->reg[a.v].v;
-        return true;
-    }
-    return false;
-}
-
-static bool trip_named(const sim *s, const ir_instr *in, uint32_t line, uint64_t *n)
-{
-    for (uint32_t k = 0; k < s->opts->trip_count; k++) {
-        const clock_trip *t = &s->opts->trips[k];
-        char *end;
-        unsigned long at = strtoul(t->name, &end, 10);
-        ir_arg a = in->nargs ? s->p->args.at[in->args] : ira_none();
-        bool reg = t->name[0] == 'r' && a.kind == IRA_REG && t->name[1] &&
-                   strtoul(t->name + 1, &end, 10) == a.v && !*end;
-        bool name = in->name && strcmp(ir_text(s->p, in->name), t->name) == 0;
-        if (reg || name || (t->name[0] >= '0' && t->name[0] <= '9' && !*end && at == line)) {
-            *n = t->count;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool trips_of(sim *s, uint32_t i, uint64_t *n)
-{
-    const ir *p = s->p;
-    const ir_instr *in = &p->instrs.at[i];
-    loc at = ir_place_loc(p, in->place);
-    uint32_t line = at.src ? (uint32_t)source_locate(at.src, at.at.lo).line : 0;
-    if (trip_named(s, in, line, n)) {
-        return true;
-    }
-    int64_t lo, hi, by;
-    if (in->op == ISA_loop_for && value_of(s, p->args.at[in->args + 1], &lo) &&
-        value_of(s, p->args.at[in->args + 2], &hi) && value_of(s, p->args.at[in->args + 3], &by) &&
-        by > 0) {
-        *n = hi > lo ? (uint64_t)((hi - lo - 1) / by + 1) : 0;
-        return true;
-    }
-    uint32_t r = in->nargs && p->args.at[in->args].kind == IRA_REG ? p->args.at[in->args].v : 0;
-    const char *kind = in->op == ISA_loop_for ? "loop" : "while loop";
-    return fail(s, i,
-                line ? arena_printf(s->mem,
-                                    "how often the %s in line %u runs depends on data: give "
-                                    "--trip %u=N (or r%u=N)",
-                                    kind, line, line, r)
-                     : arena_printf(s->mem,
-                                    "how often the %s over register r%u runs depends on data: "
-                                    "give --trip r%u=N",
-                                    kind, r, r));
-}
-
-static void set_register(sim *s, const ir_instr *in)
-{
-    const ir *p = s->p;
-    for (uint32_t k = 0; k < in->nargs; k++) {
-        ir_arg a = p->args.at[in->args + k];
-        if (isa_table[in->op].params[k].type == PT_REGOUT && a.kind == IRA_REG) {
-            reg_value *r = &s->reg[a.v];
-            r->known = in->op == ISA_register_move && in->nargs > 1 &&
-                       value_of(s, p->args.at[in->args + 1], &r->v);
-        }
-    }
-}
-
-// ---- steps
-
-static step *step_at(sim *s, uint64_t id)
-{
-    return &s->steps[id & (s->window - 1)];
-}
-
-static void add_edge(sim *s, uint64_t from, uint64_t to)
-{
-    uint32_t e = s->spare_edge;
-    if (e) {
-        s->spare_edge = s->edges.at[e - 1].next;
-    } else {
-        vec_push(s->mem, &s->edges, ((edge){0, 0}));
-        e = s->edges.n;
-    }
-    step *f = step_at(s, from);
-    s->edges.at[e - 1] = (edge){(uint32_t)(to & (s->window - 1)), f->out};
-    f->out = e;
-    step_at(s, to)->pending++;
 }
 
 static int64_t hand_over(const sim *s, unsigned from, unsigned to)
 {
-    const machine *m = &s->cs.m;
-    if (from >= TRACK_DMA0) {
-        return 0;  // in the transfer's own tail
-    }
-    return ps_of_ns(from == to         ? m->semaphore_same_ns
-                    : to == ENG_TENSOR ? m->semaphore_to_pe_ns
-                                       : m->semaphore_ns);
+    const machine *m = s->m;
+    return ps_of_ns(stream_is_ring(from) ? m->dma_notify_ns
+                    : to == ENG_TENSOR   ? m->semaphore_to_pe_ns
+                                         : m->semaphore_ns);
 }
 
-static void wait_for(sim *s, uint64_t id, uint32_t pred)
-{
-    uint64_t from = s->last_step[pred];
-    step *me = step_at(s, id);
-    if (!from || from - 1 == id) {
-        return;
-    }
-    if (from - 1 >= s->low && !step_at(s, from - 1)->done) {
-        add_edge(s, from - 1, id);
-        return;
-    }
-    int64_t at = s->last_end[pred] + hand_over(s, s->track[pred], me->track);
-    if (at > me->ready) {
-        me->ready = at;
-        me->crit = pred + 1;
-        me->crit_event = s->last_event[pred];
-    }
-}
+static void settle(sim *s, clock_core *c, unsigned stream);
 
-static void push(sim *s, unsigned q, uint32_t slot)
+// The slot's signals, given at time `at`.
+static void give_signals(sim *s, clock_core *c, unsigned stream, uint32_t slot, int64_t at,
+                         culprit by)
 {
-    s->steps[slot].next = 0;
-    if (s->q[q].tail) {
-        s->steps[s->q[q].tail - 1].next = slot + 1;
-    } else {
-        s->q[q].head = slot + 1;
-    }
-    s->q[q].tail = slot + 1;
-}
-
-static void pop(sim *s, unsigned q)
-{
-    uint32_t slot = s->q[q].head - 1;
-    s->q[q].head = s->steps[slot].next;
-    if (!s->q[q].head) {
-        s->q[q].tail = 0;
-    }
-}
-
-static void make_step(sim *s, uint32_t i, const cost *c, unsigned track, bool owner)
-{
-    uint64_t id = s->made++;
-    step *st = step_at(s, id);
-    *st = (step){.c = *c, .instr = i, .track = (uint8_t)track};
-    for (uint32_t k = s->ord.first[i]; k < s->ord.first[i + 1]; k++) {
-        wait_for(s, id, s->ord.pred.at[k]);
-    }
-    if (owner) {
-        s->last_step[i] = id + 1;
-    }
-    // A memset waits for nothing but its memory: compilers issue it ahead of what its engine is
-    // stuck on, so it has a place of its own.
-    bool early = s->p->instrs.at[i].op == ISA_memset;
-    push(s, early ? EARLY0 + track : track, (uint32_t)(id & (s->window - 1)));
-}
-
-static void make_control(sim *s, uint32_t i, const cost *c)
-{
-    unsigned own = s->p->instrs.at[i].engine;
-    unsigned mask = s->loop_mask[i] ? s->loop_mask[i] : 1u << own;
-    for (unsigned e = 0; e < ENG_DMA; e++) {
-        if (mask >> e & 1) {
-            make_step(s, i, c, e, e == own);
+    const queue_slot *q = &c->pr->slots.at[slot];
+    for (uint32_t k = q->sync; k < q->sync + q->nsync; k++) {
+        const sync_op *o = &c->pr->syncs.at[k];
+        if (o->kind != SYNC_SIGNAL) {
+            continue;
+        }
+        counter *n = &c->counters[o->semaphore];
+        unsigned to = c->pr->semaphores.at[o->semaphore].consumer;
+        int64_t seen = at + hand_over(s, stream, to);
+        n->posted += o->value;
+        by.semaphore = o->semaphore;
+        add_arrival(s, n, (arrival){n->posted, seen, by});
+        note_change(s, c, o->semaphore, seen, o->value);
+        lane *l = &c->lane[to];
+        if (l->state == LANE_BLOCKED && l->blocked == o->semaphore) {
+            settle(s, c, to);
         }
     }
 }
 
-// One instruction further. false: the end, or an error.
-static bool walk(sim *s)
+// ---- what a slot waits for
+
+static void wait_until(lane *l, int64_t at, culprit by)
 {
-    const ir *p = s->p;
-    if (s->pc >= p->instrs.n) {
-        return false;
+    if (at > l->ready) {
+        l->ready = at;
+        l->late = by;
     }
-    uint32_t i = s->pc++;
-    const ir_instr *in = &p->instrs.at[i];
-    cost c;
-    cost_of(&s->cs, i, &c);
-    if (in->op == ISA_loop_for || in->op == ISA_loop_while) {
-        uint64_t n;
-        if (!trips_of(s, i, &n)) {
-            return false;
-        }
-        make_control(s, i, &c);
-        s->open[++s->depth] = (open_loop){i, n};
-        if (n == 0) {
-            for (unsigned nest = 1; nest; s->pc++) {
-                uint16_t op = p->instrs.at[s->pc].op;
-                nest += op == ISA_loop_for || op == ISA_loop_while;
-                nest -= op == ISA_loop_end;
+}
+
+// Goes through the semaphore operations of the slot at pc. false: one does not hold yet.
+static bool operations_hold(sim *s, clock_core *c, lane *l, const queue_slot *q, bool ends)
+{
+    bool last = ends && l->open[l->depth - 1].left <= 1, ran = ends && l->open[l->depth - 1].left;
+    for (; l->looked < q->nsync; l->looked++) {
+        const sync_op *o = &c->pr->syncs.at[q->sync + l->looked];
+        counter *k = &c->counters[o->semaphore];
+        int64_t now = l->ready > l->free ? l->ready : l->free, by = 0;
+        switch ((sync_kind)o->kind) {
+        case SYNC_DRAIN_WAIT:
+        case SYNC_WAIT:
+            if (o->kind == SYNC_DRAIN_WAIT && !last) {
+                break;
             }
-            s->depth--;
+            if (!value_reached(k, o->value)) {
+                l->state = LANE_BLOCKED;
+                l->blocked = o->semaphore;
+                return false;
+            }
+            wait_until(l, k->seen_at, k->seen_by);
+            break;
+        case SYNC_CREDIT: by = o->value; break;
+        case SYNC_TAKE: by = ran ? -(int64_t)o->value : 0; break;
+        case SYNC_DRAIN: by = last ? -(int64_t)o->value : 0; break;
+        case SYNC_SIGNAL:
+        case SYNC_KIND_COUNT: break;
         }
-        return true;
-    }
-    if (in->op == ISA_loop_end) {
-        make_control(s, i, &c);
-        open_loop *l = &s->open[s->depth];
-        if (--l->left) {
-            s->pc = l->first + 1;
-        } else {
-            s->depth--;
+        if (by) {
+            k->taken -= by;
+            note_change(s, c, o->semaphore, now, by);
         }
-        return true;
-    }
-    if (p->registers) {
-        set_register(s, in);
-    }
-    if (c.kind != CK_FREE) {
-        make_step(s, i, &c, s->track[i], true);
     }
     return true;
 }
 
-// ---- execution
-
-static void record(sim *s, step *st, unsigned track, int64_t start, int64_t issued, int64_t end,
-                   bool cold, int64_t table)
+// Whether two views of a core touch a common byte.
+static bool views_meet(const clock_core *c, uint32_t a, uint32_t b)
 {
-    clock_result *r = s->r;
-    instr_time *t = &r->of[st->instr];
-    t->first_ps = t->count ? (start < t->first_ps ? start : t->first_ps) : start;
-    t->last_ps = end > t->last_ps ? end : t->last_ps;
+    const ir *p = c->p;
+    const ir_tensor *t = &p->tensors.at[p->views.at[a].tensor],
+                    *u = &p->tensors.at[p->views.at[b].tensor];
+    if (t->buffer != u->buffer || t->addr_bytes >= u->addr_bytes + u->size_bytes ||
+        u->addr_bytes >= t->addr_bytes + t->size_bytes) {
+        return false;
+    }
+    bool unsure;
+    reach x = reach_of(p, &c->objs, &p->views.at[a]), y = reach_of(p, &c->objs, &p->views.at[b]);
+    return reaches_meet(&x, &y, &unsure);
+}
+
+// An engine's pipeline has room for the next instruction before it has written the last: where that
+// one is read, the next waits. No semaphore says so; the engine's own order does.
+static void wait_for_pipeline(sim *s, clock_core *c, lane *l, uint32_t instr)
+{
+    int64_t hand = ps_of_ns(s->m->semaphore_same_ns);
+    bool collected = false;
+    for (unsigned k = 0; k < 2; k++) {
+        const in_pipeline *r = &l->recent[k];
+        int64_t at = r->end + hand;
+        if (!r->n || at <= l->ready || at <= l->free) {
+            continue;
+        }
+        if (!collected) {
+            access_collect(s->mem, c->p, &c->p->instrs.at[instr], &c->acc);
+            collected = true;
+        }
+        bool reads = false;
+        for (uint32_t i = 0; !reads && i < c->acc.n; i++) {
+            for (uint32_t w = 0; (c->acc.at[i].kind & ACC_READ) && !reads && w < r->n; w++) {
+                reads = views_meet(c, c->acc.at[i].view, r->writes[w]);
+            }
+        }
+        if (reads) {
+            wait_until(l, at, r->by);
+        }
+    }
+}
+
+static bool has_pipeline(unsigned stream)
+{
+    return stream == ENG_VECTOR || stream == ENG_SCALAR || stream == ENG_GPSIMD;
+}
+
+static void enter_pipeline(sim *s, clock_core *c, lane *l, uint32_t instr, int64_t end, culprit by)
+{
+    l->recent[1] = l->recent[0];
+    in_pipeline *r = &l->recent[0];
+    *r = (in_pipeline){.by = by, .end = end};
+    access_collect(s->mem, c->p, &c->p->instrs.at[instr], &c->acc);
+    for (uint32_t i = 0; i < c->acc.n && r->n < PIPELINE_VIEWS; i++) {
+        if (c->acc.at[i].kind & ACC_WRITE) {
+            r->writes[r->n++] = c->acc.at[i].view;
+        }
+    }
+}
+
+// ---- loops
+
+static void next_slot(lane *l)
+{
+    l->pc++;
+    l->looked = 0;
+}
+
+// The slot after the loop's first, or where it ends when it does not run at all.
+static bool enter_loop(sim *s, clock_core *c, unsigned stream)
+{
+    lane *l = &c->lane[stream];
+    uint32_t slot = l->pc;
+    open_loop *o = &l->open[l->depth];
+    if (!clock_loop_enter(s, c, stream, c->pr->slots.at[slot].instr, o)) {
+        return false;
+    }
+    o->slot = slot;
+    l->depth++;
+    next_slot(l);
+    for (unsigned nest = o->left ? 0 : 1; nest;) {
+        const ir_instr *in = &c->p->instrs.at[c->pr->slots.at[l->pc].instr];
+        nest += instr_opens_loop(in);
+        nest -= in->op == ISA_loop_end;
+        l->pc += nest != 0;
+    }
+    return true;
+}
+
+// Back to the loop's second slot, or past its end. Returns whether the loop is over.
+static bool end_iteration(clock_core *c, unsigned stream)
+{
+    lane *l = &c->lane[stream];
+    open_loop *o = &l->open[l->depth - 1];
+    l->looked = 0;
+    if (o->left > 1) {
+        o->left--;
+        clock_loop_next(c, stream, o);
+        l->pc = o->slot + 1;
+        return false;
+    }
+    l->depth--;
+    l->pc++;
+    return true;
+}
+
+// ---- rings
+
+static transfer *add_transfer(sim *s, transfers *q)
+{
+    if (q->n == q->cap) {
+        uint32_t cap = q->cap ? 2 * q->cap : 8;
+        transfer *ring = NEW_N(s->mem, transfer, cap);
+        for (uint32_t i = 0; i < q->n; i++) {
+            ring[i] = q->ring[(q->first + i) & (q->cap - 1)];
+        }
+        q->ring = ring;
+        q->cap = cap;
+        q->first = 0;
+    }
+    transfer *t = &q->ring[(q->first + q->n++) & (q->cap - 1)];
+    *t = (transfer){0};
+    return t;
+}
+
+static transfer *front(transfers *q)
+{
+    return &q->ring[q->first];
+}
+
+// A place in the ring that takes no time: its signals come after all before it.
+static void add_empty(sim *s, clock_core *c, unsigned stream, uint32_t slot)
+{
+    lane *l = &c->lane[stream];
+    transfer *t = add_transfer(s, &c->out[stream - STREAM_RING0]);
+    t->slot = slot;
+    t->instr = c->pr->slots.at[slot].instr;
+    t->empty = true;
+    t->data = l->ready > l->free ? l->ready : l->free;
+}
+
+// A slot of a ring that moves nothing: done at once. false: the slot moves data.
+static bool ring_passes(sim *s, clock_core *c, unsigned stream, const ir_instr *in)
+{
+    lane *l = &c->lane[stream];
+    if (l->c.kind == CK_DMA || c->r->error) {
+        return false;
+    }
+    uint32_t slot = l->pc;
+    if (instr_opens_loop(in)) {
+        s->steps++;
+        return enter_loop(s, c, stream);
+    }
+    if (in->op == ISA_loop_end) {
+        s->steps++;
+        if (end_iteration(c, stream)) {
+            add_empty(s, c, stream, slot);
+        }
+        return true;
+    }
+    clock_set_register(c, stream, c->pr->slots.at[slot].instr);
+    add_empty(s, c, stream, slot);
+    next_slot(l);
+    return true;
+}
+
+// ---- streams
+
+// Finds out when the slot at pc can start, as far as that is known.
+static void settle(sim *s, clock_core *c, unsigned stream)
+{
+    lane *l = &c->lane[stream];
+    for (;;) {
+        if (l->pc == l->end) {
+            l->state = LANE_ENDED;
+            return;
+        }
+        const queue_slot *q = &c->pr->slots.at[l->pc];
+        const ir_instr *in = &c->p->instrs.at[q->instr];
+        if (!operations_hold(s, c, l, q, in->op == ISA_loop_end)) {
+            return;
+        }
+        cost_of(&c->cs, q->instr, &l->c);
+        if (stream_is_ring(stream) && s->steps <= s->opts->steps_max &&
+            ring_passes(s, c, stream, in)) {
+            continue;
+        }
+        if (has_pipeline(stream) && l->c.kind == CK_ENGINE) {
+            wait_for_pipeline(s, c, l, q->instr);
+        }
+        l->state = LANE_READY;
+        return;
+    }
+}
+
+static void record(sim *s, clock_core *c, unsigned track, clock_event *e, culprit late,
+                   int64_t busy, culprit *self)
+{
+    clock_result *r = c->r;
+    bool waited = e->wait_ps > 0;
+    e->track = (uint8_t)track;
+    e->waited_for = waited ? late.instr : 0;
+    e->from = waited ? late.event : 0;
+    e->semaphore = waited ? late.semaphore : CLOCK_NO_SEMAPHORE;
+    instr_time *t = &r->of[e->instr];
+    t->first_ps = t->count && t->first_ps < e->start_ps ? t->first_ps : e->start_ps;
+    t->last_ps = e->end_ps > t->last_ps ? e->end_ps : t->last_ps;
     t->count++;
-    t->busy_ps += st->c.issue_ps;
-    t->wait_ps += st->wait;
-    if (st->wait > t->worst_ps) {
-        t->worst_ps = st->wait;
-        t->waited_for = st->crit;
+    t->busy_ps += busy;
+    t->wait_ps += e->wait_ps;
+    if (e->wait_ps > t->worst_ps) {
+        t->worst_ps = e->wait_ps;
+        t->waited_for = e->waited_for;
     }
     track_time *k = &r->track[track];
-    k->first_ps = k->count ? (start < k->first_ps ? start : k->first_ps) : start;
-    k->last_ps = end > k->last_ps ? end : k->last_ps;
+    k->first_ps = k->count && k->first_ps < e->start_ps ? k->first_ps : e->start_ps;
+    k->last_ps = e->end_ps > k->last_ps ? e->end_ps : k->last_ps;
     k->count++;
-    k->busy_ps += st->c.issue_ps;
-    k->wait_ps += st->wait;
-    s->last_end_all = end > s->last_end_all ? end : s->last_end_all;
-    queue *q = &s->q[track];
-    int64_t from = start > q->active_until ? start : q->active_until;
-    if (end > from) {
-        k->active_ps += end - from;
-        q->active_until = end;
+    k->busy_ps += busy;
+    k->wait_ps += e->wait_ps;
+    lane *l = &c->lane[track];
+    int64_t from = e->start_ps > l->active_until ? e->start_ps : l->active_until;
+    if (e->end_ps > from) {
+        k->active_ps += e->end_ps - from;
+        l->active_until = e->end_ps;
     }
-    st->event = 0;
+    c->last_end = e->end_ps > c->last_end ? e->end_ps : c->last_end;
+    r->steps++;
+    *self = (culprit){e->instr + 1, 0, CLOCK_NO_SEMAPHORE};
     if (r->events.n < s->opts->events_max) {
-        vec_push(s->mem, &r->events,
-                 ((clock_event){st->instr, st->crit, (uint8_t)track, cold, (uint16_t)(table / 1000),
-                                st->crit_event, st->wait, start, issued, end}));
-        st->event = r->events.n;
+        vec_push(s->mem, &r->events, *e);
+        self->event = r->events.n;
     } else if (s->opts->events_max) {
         r->events_cut = true;
     }
 }
 
-static void complete(sim *s, uint32_t slot, int64_t end)
+// The sequencer at a core barrier goes on when the other core's is at one too.
+static bool meets(sim *s, clock_core *c, unsigned stream, int64_t start)
 {
-    step *st = &s->steps[slot];
-    st->done = true;
-    if (end > s->last_end[st->instr] || !s->last_event[st->instr]) {
-        s->last_event[st->instr] = st->event;
+    lane *me = &c->lane[stream];
+    if (s->n < 2) {
+        return false;
     }
-    s->last_end[st->instr] = end > s->last_end[st->instr] ? end : s->last_end[st->instr];
-    for (uint32_t e = st->out; e;) {
-        edge *g = &s->edges.at[e - 1];
-        step *to = &s->steps[g->to];
-        int64_t at = end + hand_over(s, st->track, to->track);
-        if (at > to->ready) {
-            to->ready = at;
-            to->crit = st->instr + 1;
-            to->crit_event = st->event;
-        }
-        to->pending--;
-        uint32_t next = g->next;
-        g->next = s->spare_edge;
-        s->spare_edge = e;
-        e = next;
-    }
-    st->out = 0;
-    s->done++;
-    while (s->low < s->made && step_at(s, s->low)->done) {
-        s->low++;
-    }
-}
-
-static void close_window(sim *s, int64_t width)
-{
-    const machine *m = &s->cs.m;
-    if ((double)s->window_busy >= m->pe_busy_share * (double)width) {
-        s->idle_windows = 0;
-        if (++s->busy_windows >= (unsigned)m->pe_warm_windows) {
-            s->warm = true;
-        }
-    } else {
-        s->busy_windows = 0;
-        if (++s->idle_windows >= (unsigned)m->pe_cold_windows) {
-            s->warm = false;
+    clock_core *other = &s->core[c == s->core];
+    for (unsigned e = 0; e < STREAM_RING0; e++) {
+        lane *l = &other->lane[e];
+        if (l->state == LANE_MEETS) {
+            other->r->core_ps += start - l->ready;
+            wait_until(l, start, (culprit){0, 0, CLOCK_NO_SEMAPHORE});
+            l->state = LANE_READY;
+            l->met = true;
+            return false;
         }
     }
-    s->window_at += width;
-    s->window_busy = 0;
+    me->ready = start;
+    me->state = LANE_MEETS;
+    return true;
 }
 
-// Moves the activity monitor to time t.
-static void monitor_to(sim *s, int64_t t)
+static void run_slot(sim *s, clock_core *c, unsigned stream, int64_t start)
 {
-    int64_t width = ps_of_ns(s->cs.m.pe_window_ns);
-    for (unsigned k = 0; width && t >= s->window_at + width; k++) {
-        if (k > 8) {  // nothing ran for long
-            int64_t skip = (t - s->window_at) / width * width;
-            s->window_at += skip;
-            s->window_busy = 0;
-            break;
-        }
-        close_window(s, width);
-    }
-}
-
-static void monitor_busy(sim *s, int64_t from, int64_t to)
-{
-    int64_t width = ps_of_ns(s->cs.m.pe_window_ns);
-    while (width && from < to) {
-        int64_t end = s->window_at + width;
-        int64_t upto = to < end ? to : end;
-        s->window_busy += upto - from;
-        from = upto;
-        if (from >= end) {
-            close_window(s, width);
-        }
-    }
-}
-
-static void run_pe(sim *s, step *st, uint32_t slot, int64_t start)
-{
-    const machine *m = &s->cs.m;
-    if (!s->pe_began) {
-        s->pe_began = true;
-        s->window_at = start;
-        s->warm = m->pe_window_ns <= 0;
-    }
-    monitor_to(s, start > s->window_at ? start : s->window_at);
-    int64_t slow = s->warm ? 1 : 2;
-    int64_t load = (int64_t)st->c.load_ps * slow;
-    int64_t pass = st->c.issue_ps / st->c.passes * slow;
-    pass = pass < load ? load : pass;
-    // Weights load behind the multiply before, once that has begun.
-    int64_t load_at = start > s->pe_start ? start : s->pe_start;
-    int64_t at = load_at + load;
-    if (start >= s->pe_free) {
-        at += ps_of_ns(m->pe_load_start_ns) * slow;
-    }
-    at = at < s->pe_free ? s->pe_free : at;
-    monitor_to(s, at);
-    int64_t issue = pass * st->c.passes;
-    int64_t drain = ps_of_ns(s->warm ? m->pe_drain_ns : m->pe_drain_cold_ns);
-    bool cold = !s->warm;
-    s->pe_start = at + pass * (st->c.passes - 1);
-    s->pe_free = at + issue;
-    monitor_busy(s, at, s->pe_free);
-    // The queue may hand out the next one while this one multiplies; its weights need that.
-    s->q[ENG_TENSOR].free = s->pe_start > start ? s->pe_start : start;
-    st->c.issue_ps = s->pe_free - at;
-    s->r->pe_cold_ps += cold ? issue : 0;
-    s->r->hardware_multiplies += st->c.passes;
-    record(s, st, ENG_TENSOR, at, s->pe_free, s->pe_free + drain, cold, 0);
-    complete(s, slot, s->pe_free + drain);
-}
-
-// When the ports that this instruction needs are free of the engines it shares them with.
-static int64_t port_free(const sim *s, const step *st, int64_t start)
-{
-    const machine *m = &s->cs.m;
-    unsigned f = st->c.flags;
-    int64_t other = 0;
-    if (m->port_exclusive > 0) {
-        if ((f & COST_SBUF) && (st->track == ENG_VECTOR || st->track == ENG_GPSIMD)) {
-            other = s->port_until[st->track == ENG_VECTOR ? ENG_GPSIMD : ENG_VECTOR];
-        }
-        if ((f & COST_PSUM) && (st->track == ENG_VECTOR || st->track == ENG_SCALAR)) {
-            int64_t o = s->port_until[st->track == ENG_VECTOR ? ENG_SCALAR : ENG_DMA];
-            other = o > other ? o : other;
-        }
-    } else if (m->port_fast_exclusive > 0) {
-        if (st->track == ENG_VECTOR && (f & COST_FAST)) {
-            other = s->port_until[ENG_GPSIMD];
-        } else if (st->track == ENG_GPSIMD) {
-            other = s->port_until[ENG_VECTOR];
-        }
-    }
-    return other > start ? other : start;
-}
-
-static void hold_port(sim *s, const step *st, int64_t until)
-{
-    const machine *m = &s->cs.m;
-    unsigned f = st->c.flags;
-    if (m->port_exclusive > 0) {
-        if ((f & COST_SBUF) && st->track != ENG_SCALAR) {
-            s->port_until[st->track] = until;
-        }
-        if (f & COST_PSUM) {  // Vector's PSUM use is kept under DMA, which has no port of its own
-            s->port_until[st->track == ENG_SCALAR ? ENG_SCALAR : ENG_DMA] = until;
-        }
-    } else if (st->track == ENG_GPSIMD || (f & COST_FAST)) {
-        s->port_until[st->track] = until;
-    }
-}
-
-static void run_engine(sim *s, step *st, uint32_t slot, int64_t start)
-{
-    int64_t table = 0, at = start;
-    if (st->c.kind == CK_ENGINE) {
-        at = port_free(s, st, start);
-        s->r->port_ps += at - start;
-    }
-    if (st->c.table && st->c.table != s->table) {
-        table = ps_of_ns(s->cs.m.scalar_table_ns);
-        s->table = st->c.table;
-        s->r->table_loads++;
-        s->r->table_ps += table;
-    }
-    st->c.issue_ps += table;
-    int64_t end = at + table + st->c.latency_ps;
-    s->q[st->track].free = at + st->c.issue_ps;
-    if (st->c.kind == CK_ENGINE) {
-        hold_port(s, st, at + st->c.issue_ps);
-    }
-    record(s, st, st->track, at, at + st->c.issue_ps, end, false, table);
-    complete(s, slot, end);
-}
-
-static void run_trigger(sim *s, step *st, uint32_t slot, int64_t start)
-{
-    st->start = start;
-    int64_t issued = start + st->c.issue_ps;
-    if (st->c.unit == DU_GPSIMD) {
-        s->q[ENG_GPSIMD].free = issued;
-        track_time *g = &s->r->track[ENG_GPSIMD];
-        g->active_ps += st->c.issue_ps;
-        g->busy_ps += st->c.issue_ps;
-    } else if (st->c.unit != DU_STATIC) {
-        s->unit_free[st->c.unit] = issued;
-    }
-    s->q[st->track].free = issued;
-    s->r->dma_unit_count[st->c.unit]++;
-    int64_t trigger = st->c.trigger_ps ? issued - st->c.trigger_ps : start;
-    if (s->first_dma < 0 || trigger < s->first_dma) {
-        s->first_dma = trigger;
-    }
-    st->data = issued + st->c.dispatch_ps;
-    push(s, DATA0 + st->c.path, slot);
-}
-
-static void run_data(sim *s, step *st, uint32_t slot)
-{
-    const machine *m = &s->cs.m;
-    clock_result *r = s->r;
-    int64_t first = NEVER, last = st->data;
-    for (unsigned e = 0; e < 16; e++) {
-        if (!(st->c.engines >> e & 1)) {
-            continue;
-        }
-        int64_t at = s->engine_free[e] > st->data ? s->engine_free[e] : st->data;
-        s->engine_free[e] = at + st->c.work_ps;
-        r->dma_engine_ps[e] += st->c.work_ps;
-        first = at < first ? at : first;
-        last = s->engine_free[e] > last ? s->engine_free[e] : last;
-    }
-    bool shared = (s->opts->cores ? s->opts->cores : s->p->grid) > 1;
-    double rate = shared ? m->hbm_core_rate : m->hbm_stack_rate;
-    int64_t hbm = s->hbm_until > st->data ? s->hbm_until : st->data;
-    s->hbm_until = hbm + (int64_t)((double)st->c.hbm_bytes * 1000.0 / rate);
-    last = s->hbm_until > last ? s->hbm_until : last;
-    int64_t from = first > s->dma_until ? first : s->dma_until;
-    if (last > from) {
-        r->dma_active_ps += last - from;
-        s->dma_until = last;
-    }
-    r->dma_bytes += st->c.bytes;
-    r->dma_pieces += st->c.pieces;
-    r->dma_count++;
-    queue *q = &s->q[DATA0 + st->c.path];
-    int64_t end = last + st->c.tail_ps;
-    end = end < q->free ? q->free : end;
-    q->free = end;  // a ring completes in order
-    record(s, st, st->track, st->start, first, end, false, 0);
-    complete(s, slot, end + ps_of_ns(m->dma_notify_ns));
-}
-
-// When the head of queue q can run; NEVER: it waits for a step that has not run.
-static int64_t start_of(const sim *s, unsigned q)
-{
-    const step *st = &s->steps[s->q[q].head - 1];
-    if (q >= DATA0 && q < EARLY0) {
-        return st->data;
-    }
-    if (st->pending) {
-        return NEVER;
-    }
-    int64_t free = s->q[st->track].free;
-    int64_t at = free > st->ready ? free : st->ready;
-    if (st->c.kind == CK_DMA && st->c.unit != DU_STATIC) {
-        int64_t unit = st->c.unit == DU_GPSIMD ? s->q[ENG_GPSIMD].free : s->unit_free[st->c.unit];
-        at = unit > at ? unit : at;
-    }
-    return at;
-}
-
-static void run_step(sim *s, unsigned q, int64_t start)
-{
-    uint32_t slot = s->q[q].head - 1;
-    step *st = &s->steps[slot];
-    pop(s, q);
-    if (q >= DATA0 && q < EARLY0) {
-        run_data(s, st, slot);
+    lane *l = &c->lane[stream];
+    uint32_t slot = l->pc;
+    uint32_t i = c->pr->slots.at[slot].instr;
+    const ir_instr *in = &c->p->instrs.at[i];
+    if (in->op == ISA_core_barrier && !l->met && meets(s, c, stream, start)) {
         return;
     }
-    int64_t free = q == ENG_TENSOR ? s->pe_free : s->q[st->track].free;
-    st->wait = st->ready > free ? st->ready - free : 0;
-    if (!st->wait) {
-        st->crit = st->crit_event = 0;
-    }
-    switch ((cost_kind)st->c.kind) {
-    case CK_PE: run_pe(s, st, slot, start); break;
-    case CK_DMA: run_trigger(s, st, slot, start); break;
-    default: run_engine(s, st, slot, start); break;
-    }
-}
-
-static void find_tracks(sim *s)
-{
-    s->track = NEW_N(s->mem, uint8_t, s->p->instrs.n + 1);
-    for (uint32_t i = 0; i < s->p->instrs.n; i++) {
-        uint8_t e = s->p->instrs.at[i].engine;
-        if (e == ENG_DMA) {
-            e = (uint8_t)(TRACK_DMA0 + cost_dma_path(&s->cs, i));
+    l->met = false;
+    int64_t free = stream == ENG_TENSOR ? c->pe_free : l->free;
+    clock_event e = {.instr = i, .wait_ps = l->ready > free ? l->ready - free : 0};
+    culprit self = l->last;
+    s->steps++;
+    if (l->c.kind == CK_FREE) {
+        e.end_ps = start;
+    } else {
+        if (l->c.kind == CK_PE) {
+            clock_run_pe(s, c, start, &e);
+        } else {
+            clock_run_engine(s, c, stream, start, &e);
         }
-        s->track[i] = e;
-        s->last_of[e] = i + 1;
+        record(s, c, stream, &e, l->late, e.issued_ps - e.start_ps, &self);
+        if (l->c.kind == CK_ENGINE && has_pipeline(stream)) {
+            enter_pipeline(s, c, l, i, e.end_ps, self);
+        }
+    }
+    l->done = e.end_ps > l->done ? e.end_ps : l->done;
+    if (instr_opens_loop(in)) {
+        enter_loop(s, c, stream);
+    } else if (in->op != ISA_loop_end) {
+        clock_set_register(c, stream, i);
+        l->last = self;
+        next_slot(l);
+        give_signals(s, c, stream, slot, l->done, self);
+    } else if (end_iteration(c, stream)) {
+        give_signals(s, c, stream, slot, l->done, l->last);
     }
 }
 
-// Some track has work further on in the program and none in its queue.
-static bool starved(const sim *s)
+static void run_transfer(sim *s, clock_core *c, unsigned stream, int64_t start)
 {
-    for (unsigned t = 0; t < TRACK_COUNT; t++) {
-        if (!s->q[t].head && (s->depth || s->last_of[t] > s->pc)) {
-            if (s->last_of[t] > (s->depth ? s->open[1].first : s->pc)) {
-                return true;
+    lane *l = &c->lane[stream];
+    uint32_t slot = l->pc, i = c->pr->slots.at[slot].instr;
+    transfers *q = &c->out[stream - STREAM_RING0];
+    int64_t before = q->n ? q->ring[(q->first + q->n - 1) & (q->cap - 1)].data : 0;
+    transfer *t = add_transfer(s, q);
+    t->slot = slot;
+    t->instr = i;
+    t->late = l->late;
+    t->wait = l->ready > l->free ? l->ready - l->free : 0;
+    t->meets = s->n > 1 && c->p->instrs.at[i].op == ISA_sendrecv;
+    clock_run_trigger(c, l, start, t);
+    t->data = t->data > before ? t->data : before;
+    double moved = clock_share_moved(c, stream, i);
+    if (moved < 1) {
+        t->work = (int64_t)((double)t->work * moved);
+        t->bytes = (uint64_t)((double)t->bytes * moved);
+        t->hbm_bytes = (uint64_t)((double)t->hbm_bytes * moved);
+    }
+    s->steps++;
+    next_slot(l);
+}
+
+// Both sides of an exchange have been triggered: their bytes move when both are ready. false: the
+// other has not.
+static bool exchange(sim *s, clock_core *c, transfer *t)
+{
+    clock_core *other = &s->core[c == s->core];
+    transfers *q = &other->out[RING_GROUP];
+    transfer *u = q->n ? front(q) : NULL;
+    t->reached = true;
+    if (!u || !u->meets || !u->reached) {
+        return false;
+    }
+    int64_t at = t->data > u->data ? t->data : u->data;
+    c->r->core_ps += at - t->data;
+    other->r->core_ps += at - u->data;
+    t->data = u->data = at;
+    t->meets = u->meets = false;
+    return true;
+}
+
+static void run_front(sim *s, clock_core *c, unsigned ring)
+{
+    unsigned stream = STREAM_RING0 + ring;
+    transfers *q = &c->out[ring];
+    lane *l = &c->lane[stream];
+    transfer t = *front(q);
+    if (t.meets && !exchange(s, c, front(q))) {
+        return;
+    }
+    t.data = front(q)->data;
+    q->first = (q->first + 1) & (q->cap - 1);
+    q->n--;
+    culprit self = l->last;
+    if (t.empty) {
+        l->done = l->done > t.data ? l->done : t.data;
+    } else {
+        int64_t first;
+        int64_t end = clock_run_data(s, c, &t, &first);
+        l->done = end > l->done ? end : l->done;  // a ring completes in order
+        clock_event e = {.instr = t.instr,
+                         .wait_ps = t.wait,
+                         .start_ps = t.start,
+                         .issued_ps = first,
+                         .end_ps = l->done};
+        record(s, c, stream, &e, t.late, t.issue, &self);
+        l->last = self;
+    }
+    give_signals(s, c, stream, t.slot, l->done, self);
+}
+
+// ---- all
+
+// The earliest thing that can happen. false: nothing can.
+static bool next_of(const sim *s, uint32_t *core, unsigned *what, int64_t *when)
+{
+    *when = CLOCK_NEVER;
+    *core = *what = 0;
+    for (uint32_t k = 0; k < s->n; k++) {
+        const clock_core *c = &s->core[k];
+        for (unsigned i = 0; i < STREAM_COUNT; i++) {
+            const lane *l = &c->lane[i];
+            if (l->state != LANE_READY) {
+                continue;
+            }
+            int64_t at = l->ready > l->free ? l->ready : l->free;
+            if (stream_is_ring(i)) {
+                int64_t unit = clock_unit_free(c, l);
+                at = unit > at ? unit : at;
+            }
+            if (at < *when) {
+                *when = at;
+                *core = k;
+                *what = i;
+            }
+        }
+        for (unsigned r = 0; r < DMA_RINGS; r++) {
+            const transfers *q = &c->out[r];
+            if (q->n && q->ring[q->first].data < *when &&
+                !(q->ring[q->first].meets && q->ring[q->first].reached)) {
+                *when = q->ring[q->first].data;
+                *core = k;
+                *what = STREAM_COUNT + r;
             }
         }
     }
+    return *when != CLOCK_NEVER;
+}
+
+static bool fail(clock_core *c, clock_error why, uint32_t instr)
+{
+    c->r->error = why;
+    c->r->error_instr = instr;
     return false;
 }
 
-static bool simulate(sim *s)
+// Nothing can happen any more: all streams are at their end, or two of them wait for each other.
+static bool all_ended(sim *s)
 {
-    uint64_t limit = s->opts->steps_max ? s->opts->steps_max : (uint64_t)1 << 27;
-    bool more = true;
-    for (;;) {
-        while (more && s->made - s->low < s->window - ENG_COUNT &&
-               (s->made - s->done < AHEAD || starved(s))) {
-            more = walk(s);
-        }
-        if (s->r->error) {
-            return false;
-        }
-        unsigned best = QUEUES;
-        int64_t start = NEVER;
-        for (unsigned q = 0; q < QUEUES; q++) {
-            if (s->q[q].head) {
-                int64_t at = start_of(s, q);
-                if (at < start) {
-                    start = at;
-                    best = q;
-                }
+    for (uint32_t k = 0; k < s->n; k++) {
+        clock_core *c = &s->core[k];
+        for (unsigned i = 0; i < STREAM_COUNT; i++) {
+            if (c->lane[i].state != LANE_ENDED) {
+                return fail(c, CLOCK_STUCK, c->pr->slots.at[c->lane[i].pc].instr);
             }
         }
-        if (best == QUEUES) {
-            break;
-        }
-        run_step(s, best, start);
-        if (s->done > limit) {
-            return fail(s, 0, "the program executes more instructions than the clock follows");
+        for (unsigned r = 0; r < DMA_RINGS; r++) {
+            if (c->out[r].n) {
+                return fail(c, CLOCK_STUCK, front(&c->out[r])->instr);
+            }
         }
     }
     return true;
 }
 
-bool clock_run(arena *mem, const ir *p, const clock_opts *opts, clock_result *r)
+static bool failed(sim *s)
 {
-    *r = (clock_result){0};
-    sim *s = NEW(mem, sim);
-    s->mem = mem;
-    s->p = p;
-    s->opts = opts;
-    s->r = r;
-    s->first_dma = -1;
-    coster_init(&s->cs, p, opts->m ? opts->m : machine_of(p->target));
-    order_make(mem, p, &s->ord);
-    find_loops(s);
-    find_tracks(s);
-    s->reg = NEW_N(mem, reg_value, p->registers + 1);
-    s->window = WINDOW_MIN;
-    while (s->window < WINDOW_MAX && s->window < 2 * p->instrs.n) {
-        s->window *= 2;
+    if (s->steps > s->opts->steps_max) {
+        return !fail(&s->core[0], CLOCK_TOO_LONG, 0);
     }
-    s->steps = NEW_N(mem, step, s->window);
-    s->last_step = NEW_N(mem, uint64_t, p->instrs.n + 1);
-    s->last_end = NEW_N(mem, int64_t, p->instrs.n + 1);
-    s->last_event = NEW_N(mem, uint32_t, p->instrs.n + 1);
-    r->of = NEW_N(mem, instr_time, p->instrs.n + 1);
+    return s->core[0].r->error || (s->n > 1 && s->core[1].r->error);
+}
+
+static bool simulate(sim *s)
+{
+    uint32_t k;
+    unsigned what;
+    int64_t when;
+    for (uint32_t c = 0; c < s->n; c++) {
+        for (unsigned i = 0; i < STREAM_COUNT; i++) {
+            settle(s, &s->core[c], i);
+        }
+    }
+    while (!failed(s) && next_of(s, &k, &what, &when)) {
+        clock_core *c = &s->core[k];
+        if (what >= STREAM_COUNT) {
+            run_front(s, c, what - STREAM_COUNT);
+            continue;
+        }
+        if (stream_is_ring(what)) {
+            run_transfer(s, c, what, when);
+        } else {
+            run_slot(s, c, what, when);
+        }
+        if (c->lane[what].state != LANE_MEETS) {
+            settle(s, c, what);
+        }
+    }
+    return !failed(s) && all_ended(s);
+}
+
+static void prepare(sim *s, uint32_t k, const program *pr, clock_result *r)
+{
+    clock_core *c = &s->core[k];
+    const ir *p = pr->ir;
+    *r = (clock_result){0};
+    c->pr = pr;
+    c->p = p;
+    c->r = r;
+    c->first_dma = -1;
+    coster_init(&c->cs, p, s->m);
+    objects_make(s->mem, p, &c->objs);
+    c->counters = NEW_N(s->mem, counter, pr->semaphores.n + 1);
+    clock_control_init(s, c, s->opts->traces ? &s->opts->traces[k] : NULL);
+    for (unsigned i = 0; i < STREAM_COUNT; i++) {
+        c->lane[i].pc = pr->stream_first[i];
+        c->lane[i].end = pr->stream_first[i + 1];
+        c->lane[i].late.semaphore = CLOCK_NO_SEMAPHORE;
+    }
+    r->of = NEW_N(s->mem, instr_time, p->instrs.n + 1);
+}
+
+bool clock_run(arena *mem, const program *const *cores, uint32_t n, const clock_opts *opts,
+               clock_result *r)
+{
+    sim *s = NEW(mem, sim);
+    clock_opts o = *opts;
+    o.steps_max = o.steps_max ? o.steps_max : (uint64_t)1 << 27;
+    s->mem = mem;
+    s->opts = &o;
+    s->m = o.m ? o.m : machine_of(cores[0]->ir->target);
+    s->n = n;
+    for (uint32_t k = 0; k < n; k++) {
+        prepare(s, k, cores[k], &r[k]);
+    }
     if (!simulate(s)) {
         return false;
     }
-    r->steps = s->done;
-    r->end_ps = s->last_end_all;
-    r->body_ps = r->end_ps - (s->first_dma > 0 ? s->first_dma : 0);
-    r->total_ps = r->body_ps + ps_of_ns(s->cs.m.launch_ns) + ps_of_ns(s->cs.m.teardown_ns);
+    int64_t first = CLOCK_NEVER, last = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const clock_core *c = &s->core[k];
+        r[k].end_ps = c->last_end;
+        last = c->last_end > last ? c->last_end : last;
+        first = c->first_dma >= 0 && c->first_dma < first ? c->first_dma : first;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        r[k].body_ps = last - (first == CLOCK_NEVER ? 0 : first);
+        r[k].total_ps = r[k].body_ps + ps_of_ns(s->m->launch_ns) + ps_of_ns(s->m->teardown_ns);
+    }
     return true;
 }

@@ -1,19 +1,17 @@
 #ifndef SCHED_CLOCK_H
 #define SCHED_CLOCK_H
 
+#include "lang/program.h"
 #include "sched/cost.h"
 
-// The time a placed program takes, by discrete-event simulation of its engines and DMA rings.
-// Looks at instructions and trip counts, never at data. Times are picoseconds from the first
-// instruction.
+// The time a scheduled program takes, by discrete-event simulation of its streams and semaphores.
+// Looks at instructions, trip counts and traces of control, never at data. Times are picoseconds
+// from the launch's first instruction.
 
-// What issues in order: the five sequencers, numbered as the engines, then the DMA paths; and what
-// else a timeline shows.
-enum {
-    TRACK_DMA0 = ENG_DMA,
-    TRACK_COUNT = TRACK_DMA0 + DP_COUNT,
-};
-const char *track_name(unsigned track);  // "Vector", "DMA load"
+// What issues in order, numbered as the streams: five sequencers, then the DMA rings.
+enum { TRACK_COUNT = STREAM_COUNT, TRACK_DMA0 = STREAM_RING0, CLOCK_CORES = 2 };
+
+const char *track_name(unsigned track);  // "Vector", "DMA.load"
 
 typedef struct clock_trip {
     const char *name;  // the loop's variable, or the line of its start
@@ -24,10 +22,12 @@ typedef struct clock_opts {
     const machine *m;  // NULL: the target's own
     const clock_trip *trips;
     uint32_t trip_count;
-    uint32_t cores;       // that share the HBM stack; 0: as the program's grid
-    uint32_t events_max;  // events kept; 0: none
-    uint64_t steps_max;   // instruction executions; 0: 2^27
+    const control_trace *traces;  // one for each core, or NULL; trips come first
+    uint32_t events_max;          // events and semaphore changes kept, of each core; 0: none
+    uint64_t steps_max;           // instruction executions; 0: 2^27
 } clock_opts;
+
+enum { CLOCK_NO_SEMAPHORE = UINT16_MAX };
 
 // One execution of an instruction.
 typedef struct clock_event {
@@ -36,10 +36,18 @@ typedef struct clock_event {
     uint8_t track;
     uint8_t cold;                         // Tensor at half clock
     uint16_t table;                       // ns of a function table load before it
+    uint16_t semaphore;                   // that told it; CLOCK_NO_SEMAPHORE: its own engine, or none
     uint32_t from;                        // event + 1 of waited_for, when kept
     int64_t wait_ps;                      // its queue stood still this long for it
     int64_t start_ps, issued_ps, end_ps;  // DMA: issued_ps is when the first byte moves
 } clock_event;
+
+// A semaphore's value changes as its consumer sees it.
+typedef struct clock_change {
+    int64_t at_ps;
+    int32_t by;
+    uint16_t semaphore;
+} clock_change;
 
 // All executions of one instruction.
 typedef struct instr_time {
@@ -59,9 +67,17 @@ typedef struct track_time {
     int64_t wait_ps;
 } track_time;
 
+typedef enum clock_error {
+    CLOCK_FINE,
+    CLOCK_NEEDS_TRIP,  // of the loop that begins at error_instr
+    CLOCK_TOO_LONG,    // more than steps_max
+    CLOCK_STUCK,       // cores or streams that wait for each other
+} clock_error;
+
+// Of one core.
 typedef struct clock_result {
     int64_t end_ps;    // of the last instruction
-    int64_t body_ps;   // from the first DMA trigger to the last completion
+    int64_t body_ps;   // of the launch: from the first DMA trigger to the last completion
     int64_t total_ps;  // with launch and teardown
     uint64_t steps;    // instructions executed
     uint64_t hardware_multiplies;
@@ -73,15 +89,23 @@ typedef struct clock_result {
     uint64_t dma_bytes, dma_count, dma_pieces;
     uint64_t dma_unit_count[DU_COUNT];
     int64_t port_ps;  // waited for a shared port
+    int64_t core_ps;  // waited for the other core
     track_time track[TRACK_COUNT];
     instr_time *of;  // of each instruction
     VEC(clock_event) events;
+    VEC(clock_change) changes;  // not in order of time
     bool events_cut;
-    const char *error;  // a sentence in mem: a loop of unknown length, or too many steps
+    clock_error error;
     uint32_t error_instr;
 } clock_result;
 
-// Requires: every tensor placed. false: r->error says why. Time: linear in executed instructions.
-bool clock_run(arena *mem, const ir *p, const clock_opts *opts, clock_result *r);
+// Times the n programs of a launch (in rank order; one of two alone never waits for the other).
+// r: n results. false: r->error says why, in the result of the core that has it, r[0] else fine.
+// Time: linear in executed instructions.
+bool clock_run(arena *mem, const program *const *cores, uint32_t n, const clock_opts *opts,
+               clock_result *r);
+
+// Whether the length of some loop depends on data.
+bool clock_needs_trace(const ir *p);
 
 #endif

@@ -1,5 +1,7 @@
 #include "sched/cost.h"
 
+#include "sched/stream.h"
+
 #include <string.h>
 
 // ---- arguments
@@ -34,8 +36,6 @@ static cost_roles roles_of(const isa_info *row)
         case PT_OP: r.op = r.op < 0 ? k : r.op; break;
         case PT_REDCMD: r.reduce_cmd = k; break;
         case PT_PERF: r.perf = k; break;
-        case PT_DGE: r.dge = k; break;
-        case PT_ENGINE: r.engine = k; break;
         case PT_BOOL:
             if (strcmp(par->name, "is_transpose") == 0) {
                 r.transpose = k;
@@ -75,12 +75,6 @@ static bool true_arg(const ir *p, const ir_instr *in, int k)
 {
     ir_arg a = arg_at(p, in, k);
     return a.kind == IRA_BOOL && a.v;
-}
-
-static uint32_t enum_arg(const ir *p, const ir_instr *in, int k)
-{
-    ir_arg a = arg_at(p, in, k);
-    return a.kind == IRA_ENUM ? a.v : 0;
 }
 
 static buffer_kind memory_of(const ir *p, const ir_view *v)
@@ -397,121 +391,17 @@ static void pe_cost(const coster *c, const ir_instr *in, cost *out)
 
 // ---- DMA
 
-const char *dma_path_name(unsigned path)
-{
-    static const char *const names[DP_COUNT] = {[DP_LOAD] = "load",
-                                                [DP_STORE] = "store",
-                                                [DP_CHIP] = "chip",
-                                                [DP_HBM] = "hbm",
-                                                [DP_SOFT_LOAD] = "software load",
-                                                [DP_SOFT_STORE] = "software store"};
-    return path < DP_COUNT ? names[path] : "?";
-}
-
-typedef struct side {
-    uint64_t bytes, pieces;
-    uint32_t part0, parts;  // on chip
-    bool any, chip, indexed, dynamic;
-    uint8_t dtype;
-} side;
-
-static void add_side(const ir *p, const ir_view *v, side *s)
-{
-    const ir_tensor *t = &p->tensors.at[v->tensor];
-    bool chip = buffer_on_chip((buffer_kind)t->buffer);
-    const ir_dim *d = ir_dims(p, v);
-    uint64_t elems = ir_elems(p, v);
-    int64_t run = 1;
-    for (uint32_t k = ir_ndim(p, v); k-- > (chip ? 1u : 0u);) {
-        if (d[k].count != 1 && d[k].stride != run) {
-            break;
-        }
-        run *= d[k].count;
-    }
-    if (!s->any) {
-        s->chip = chip;
-        s->part0 = chip ? t->addr_part + v->part : 0;
-        s->parts = chip ? ir_partitions(p, v) : 0;
-        s->dtype = v->dtype;
-        s->any = true;
-    }
-    if (v->dyn) {
-        unsigned kind = p->dyns.at[v->dyn].kind;
-        s->indexed |= kind == DYN_VECTOR || kind == DYN_INDIRECT;
-        s->dynamic = true;
-        if (s->indexed && ir_ndim(p, v) > 0 && (uint64_t)run == elems && d[0].count) {
-            run /= d[0].count;  // rows lie where the index says
-        }
-    }
-    s->pieces += run > 0 ? elems / (uint64_t)run : elems;
-    s->bytes += elems * size_of(v);
-}
-
-static void add_sides(const ir *p, ir_arg a, side *s)
-{
-    if (a.kind == IRA_VIEW) {
-        add_side(p, &p->views.at[a.v], s);
-    } else if (a.kind == IRA_LIST) {
-        for (uint32_t k = 0; k < (uint32_t)a.aux; k++) {
-            add_sides(p, p->args.at[a.v + k], s);
-        }
-    }
-}
-
-static void dma_sides(const coster *c, const ir_instr *in, side *dst, side *src)
-{
-    const isa_info *row = &isa_table[in->op];
-    for (uint32_t k = 0; k < in->nargs; k++) {
-        add_sides(c->p, c->p->args.at[in->args + k],
-                  strncmp(row->params[k].name, "dst", 3) == 0 ? dst : src);
-    }
-}
-
-// Who makes the descriptors. Left to the compiler: GpSimd, as published traces of such kernels show
-// for loads and stores alike.
-static uint32_t dge_of(const coster *c, const ir_instr *in, const side *dst, const side *src)
-{
-    uint32_t asked = enum_arg(c->p, in, c->roles[in->op].dge);
-    if (asked != ISAE_dge_mode_unknown) {
-        return asked;
-    }
-    if (c->p->target->gen < 3 && !dst->indexed && !src->indexed && !dst->dynamic && !src->dynamic) {
-        return ISAE_dge_mode_none;
-    }
-    uint32_t engine = enum_arg(c->p, in, c->roles[in->op].engine);
-    bool hardware = engine == ISAE_engine_sync || engine == ISAE_engine_scalar;
-    return hardware && c->p->target->gen >= 3 && dst->dtype == src->dtype ? ISAE_dge_mode_hwdge
-                                                                          : ISAE_dge_mode_swdge;
-}
-
-static uint8_t path_of(const side *dst, const side *src, uint32_t dge)
-{
-    if (dge == ISAE_dge_mode_swdge) {
-        return dst->chip ? DP_SOFT_LOAD : DP_SOFT_STORE;
-    }
-    return dst->chip ? (src->chip ? DP_CHIP : DP_LOAD) : (src->chip ? DP_STORE : DP_HBM);
-}
-
-unsigned cost_dma_path(const coster *c, uint32_t instr)
-{
-    const ir_instr *in = &c->p->instrs.at[instr];
-    side dst = {0}, src = {0};
-    dma_sides(c, in, &dst, &src);
-    return path_of(&dst, &src, dge_of(c, in, &dst, &src));
-}
-
-static void choose_unit(const coster *c, const ir_instr *in, uint32_t dge, cost *out)
+static void choose_unit(const coster *c, const dma_info *d, cost *out)
 {
     const machine *m = &c->m;
-    uint32_t asked = enum_arg(c->p, in, c->roles[in->op].engine);
-    if (dge == ISAE_dge_mode_swdge) {
+    if (d->dge == ISAE_dge_mode_swdge) {
         out->unit = DU_GPSIMD;
         out->trigger_ps = ps_of_ns(m->dma_sw_issue_ns);
         out->issue_ps = ps_of_ns(m->dma_sw_start_ns + m->dma_sw_piece_ns * (double)out->pieces +
                                  m->dma_sw_issue_ns);
         out->dispatch_ps = ps_of_ns(m->dma_sw_dispatch_ns);
-    } else if (dge == ISAE_dge_mode_hwdge && c->p->target->gen >= 3) {
-        out->unit = asked == ISAE_engine_scalar ? DU_SCALAR : DU_SYNC;
+    } else if (d->dge == ISAE_dge_mode_hwdge && c->p->target->gen >= 3) {
+        out->unit = d->trigger == ENG_SCALAR ? DU_SCALAR : DU_SYNC;
         out->issue_ps = ps_of_ns(m->dma_hw_issue_ns);
         out->dispatch_ps = ps_of_ns(m->dma_hw_dispatch_ns);
     } else {
@@ -521,48 +411,39 @@ static void choose_unit(const coster *c, const ir_instr *in, uint32_t dge, cost 
     }
 }
 
-static void dma_cost(const coster *c, const ir_instr *in, cost *out)
+static void dma_cost(const coster *c, uint32_t instr, cost *out)
 {
     const machine *m = &c->m;
-    side dst = {0}, src = {0};
-    dma_sides(c, in, &dst, &src);
-    const side *chip = dst.chip ? &dst : &src;
-    uint32_t engines = c->p->target->dma_engines < 16 ? c->p->target->dma_engines : 16;
-    uint32_t each = c->p->target->partitions / engines, used = engines;
-    out->kind = CK_DMA;
-    out->engines = (uint16_t)((1u << engines) - 1);
-    if (chip->chip && chip->parts) {
-        uint32_t e0 = chip->part0 / each, e1 = (chip->part0 + chip->parts - 1) / each;
-        e1 = e1 < engines ? e1 : engines - 1;
-        e0 = e0 < e1 ? e0 : e1;
-        used = e1 - e0 + 1;
-        out->engines = (uint16_t)(((1u << used) - 1) << e0);
+    const ir_instr *in = &c->p->instrs.at[instr];
+    dma_side dst, src;
+    dma_info d = dma_plan(c->p, instr, &dst, &src);
+    uint32_t used = 0;
+    for (unsigned e = 0; e < 16; e++) {
+        used += d.engines >> e & 1;
     }
-    uint64_t pieces = dst.pieces > src.pieces ? dst.pieces : src.pieces;
-    uint64_t bytes = dst.bytes > src.bytes ? dst.bytes : src.bytes;
+    out->kind = CK_DMA;
+    out->engines = d.engines;
+    out->pieces = d.descriptors ? d.descriptors : 1;
     bool transposes = in->op == ISA_dma_transpose;
     if (transposes) {
-        pieces = chip->chip && chip->parts ? chip->parts : engines;
+        uint32_t parts = dst.chip ? dst.parts : src.parts;
+        out->pieces = parts ? parts : used;
     }
-    pieces = pieces ? pieces : 1;
-    out->pieces = pieces > UINT32_MAX ? UINT32_MAX : (uint32_t)pieces;
-    out->bytes = bytes;
+    out->bytes = d.bytes;
     out->hbm_bytes = (src.chip ? 0 : src.bytes) + (dst.chip ? 0 : dst.bytes);
-    bool to_hbm = !dst.chip;
     double per_piece = m->dma_piece_ns;
-    if (to_hbm && !transposes && dst.bytes < pieces * (uint64_t)m->dma_small_write_bytes) {
+    if (!dst.chip && !transposes &&
+        dst.bytes < out->pieces * (uint64_t)m->dma_small_write_bytes) {
         per_piece += m->dma_small_write_ns;
     }
     double share = transposes ? (src.chip ? m->dma_transpose_chip_share : m->dma_transpose_share)
                    : in->op == ISA_dma_compute ? m->dma_compute_share
                                                : 1;
-    uint64_t mine = (pieces + used - 1) / used;
-    double moved = (double)bytes / (double)used;
+    uint32_t mine = (out->pieces + used - 1) / used;
+    double moved = (double)d.bytes / (double)used;
     out->work_ps = ps_of_ns((double)mine * per_piece + moved / (m->dma_engine_rate * share));
     out->tail_ps = ps_of_ns(dst.chip ? m->dma_load_ns : m->dma_store_ns);
-    uint32_t dge = dge_of(c, in, &dst, &src);
-    out->path = path_of(&dst, &src, dge);
-    choose_unit(c, in, dge, out);
+    choose_unit(c, &d, out);
     out->latency_ps = out->issue_ps + out->dispatch_ps + out->work_ps + out->tail_ps;
 }
 
@@ -578,6 +459,7 @@ static void control_cost(const coster *c, const ir_instr *in, cost *out)
     case ISA_loop_for:
     case ISA_loop_while: ns = 2 * m->register_ns; break;
     case ISA_loop_end: ns = m->loop_ns; break;
+    case ISA_core_barrier: ns = m->core_barrier_ns; break;
     default: break;
     }
     out->kind = CK_CONTROL;
@@ -606,7 +488,7 @@ void cost_of(const coster *c, uint32_t instr, cost *out)
     case ENG_SCALAR: scalar_cost(c, in, out); break;
     case ENG_VECTOR: vector_cost(c, in, out); break;
     case ENG_GPSIMD: gpsimd_cost(c, in, out); break;
-    case ENG_DMA: dma_cost(c, in, out); break;
+    case ENG_DMA: dma_cost(c, instr, out); break;
     default: control_cost(c, in, out); break;
     }
 }

@@ -12,7 +12,7 @@ enum { COST_OPERANDS = 4 };
 // Which arguments of an instruction play which part; -1: none.
 typedef struct cost_roles {
     int8_t dst, in[COST_OPERANDS], scal[COST_OPERANDS];
-    int8_t op, reduce_res, reduce_cmd, transpose, one0, one1, perf, dge, engine;
+    int8_t op, reduce_res, reduce_cmd, transpose, one0, one1, perf;
     uint8_t nin, nscal;
 } cost_roles;
 
@@ -39,18 +39,6 @@ enum {
 // What starts a transfer.
 typedef enum dma_unit { DU_SYNC, DU_SCALAR, DU_GPSIMD, DU_STATIC, DU_COUNT } dma_unit;
 
-// Transfers of one ring complete in order.
-typedef enum dma_path {
-    DP_LOAD,
-    DP_STORE,
-    DP_CHIP,
-    DP_HBM,
-    DP_SOFT_LOAD,
-    DP_SOFT_STORE,
-    DP_COUNT
-} dma_path;
-const char *dma_path_name(unsigned path);
-
 typedef struct cost {
     int64_t issue_ps;  // from its start to the start of the next one of its engine, at the earliest
     int64_t latency_ps;   // from its start to its results
@@ -59,7 +47,7 @@ typedef struct cost {
     uint8_t table;        // Scalar: which function table; 0: any
     uint8_t perf;         // Vector, Scalar: 1, 2 or 4
     uint8_t passes;       // PE: hardware multiplies
-    uint8_t unit, path;   // DMA: dma_unit, dma_path
+    uint8_t unit;         // DMA: dma_unit
     uint32_t load_ps;     // PE: weight load, one pass
     uint16_t engines;     // DMA: bit e, engine e takes part
     uint32_t pieces;      // DMA: contiguous pieces
@@ -73,8 +61,6 @@ typedef struct cost {
 
 // Requires: a verified program.
 void coster_init(coster *c, const ir *p, const machine *m);
-// The path that cost_of() finds. Requires: a DMA instruction.
-unsigned cost_dma_path(const coster *c, uint32_t instr);
 void cost_of(const coster *c, uint32_t instr, cost *out);
 
 // Arithmetic and traffic of one execution, for a profile.

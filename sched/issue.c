@@ -269,6 +269,7 @@ void schedule_streams(arena *mem, program *pr, const sched_opts *opts)
     stream_plan sp;
     pr->slots.n = pr->syncs.n = pr->semaphores.n = pr->dmas.n = 0;
     pr->pairs_exact = pr->pairs_conservative = 0;
+    choose_engines(pr->ir);
     stream_plan_make(mem, pr, &sp);
     issue_order order = opts->list ? issue_list(mem, pr, &sp) : issue_program(mem, pr->ir);
     synchronise(mem, pr, &sp, order);

@@ -145,7 +145,7 @@ static void look_at_all(maker *mk)
     }
 }
 
-static void summarize(maker *mk, uint32_t sbuf_peak, uint32_t psum_peak)
+static void summarize(maker *mk)
 {
     profile *pr = mk->pr;
     const clock_result *c = &pr->clock;
@@ -197,8 +197,8 @@ static void summarize(maker *mk, uint32_t sbuf_peak, uint32_t psum_peak)
     s->activation_table_load_count_count = c->table_loads;
     s->activation_table_load_time_ns = ns(c->table_ps);
     s->port_conflict_time_ns = ns(c->port_ps);
-    s->sbuf_peak_bytes = sbuf_peak;
-    s->psum_peak_bytes = psum_peak;
+    s->sbuf_peak_bytes = pr->prog->sbuf_peak_bytes;
+    s->psum_peak_bytes = pr->prog->psum_peak_bytes;
 }
 
 // ---- lines
@@ -428,11 +428,20 @@ static int dearest(const void *a, const void *b)
                                     : (int)x->kind - (int)y->kind;
 }
 
-bool profile_make(arena *mem, const ir *p, const clock_opts *opts, uint32_t sbuf_peak,
-                  uint32_t psum_peak, profile *pr)
+bool profile_make(arena *mem, const program *const *cores, uint32_t n, uint32_t core,
+                  const clock_opts *opts, profile *pr)
 {
-    *pr = (profile){.p = p};
-    if (!clock_run(mem, p, opts, &pr->clock)) {
+    const ir *p = cores[core]->ir;
+    *pr = (profile){.prog = cores[core], .p = p};
+    clock_result all[CLOCK_CORES];
+    bool ok = clock_run(mem, cores, n, opts, all);
+    for (uint32_t k = 0; k < n && !ok; k++) {
+        core = all[k].error ? k : core;
+    }
+    pr->clock = all[core];
+    if (!ok) {
+        pr->prog = cores[core];
+        pr->p = cores[core]->ir;
         return false;
     }
     maker *mk = NEW(mem, maker);
@@ -442,7 +451,7 @@ bool profile_make(arena *mem, const ir *p, const clock_opts *opts, uint32_t sbuf
     mk->load_at = NEW_N(mem, uint32_t, p->tensors.n + 1);
     coster_init(&mk->cs, p, opts->m ? opts->m : machine_of(p->target));
     look_at_all(mk);
-    summarize(mk, sbuf_peak, psum_peak);
+    summarize(mk);
     find_lines(mk);
     find_by_rule(mk);
     if (pr->findings.n) {

@@ -69,16 +69,17 @@ typedef struct profile_line {
 } profile_line;
 
 typedef struct profile {
-    const ir *p;
+    const program *prog;
+    const ir *p;  // prog's
     clock_result clock;
     profile_summary sum;
     VEC(finding) findings;    // dearest first
     VEC(profile_line) lines;  // by time spent, most first
 } profile;
 
-// sbuf_peak, psum_peak: bytes a partition. false: pr->clock.error says why.
-bool profile_make(arena *mem, const ir *p, const clock_opts *opts, uint32_t sbuf_peak,
-                  uint32_t psum_peak, profile *pr);
+// Of core `core` of a launch of n. false: pr->clock.error says why.
+bool profile_make(arena *mem, const program *const *cores, uint32_t n, uint32_t core,
+                  const clock_opts *opts, profile *pr);
 
 const char *place_path(const ir *p, uint32_t place, uint32_t *line, uint32_t *col);
 

@@ -151,6 +151,19 @@ static void chain_writers(planner *pl)
     }
 }
 
+void choose_engines(ir *p)
+{
+    enum { DST, ENGINE = 2 };  // of memset
+    for (uint32_t i = 0; p->target->gen >= 3 && i < p->instrs.n; i++) {
+        ir_instr *in = &p->instrs.at[i];
+        const ir_arg *a = &p->args.at[in->args];
+        if (in->op == ISA_memset && in->nargs > ENGINE && a[ENGINE].v == ISAE_engine_unknown &&
+            p->tensors.at[p->views.at[a[DST].v].tensor].buffer == BUF_PSUM) {
+            in->engine = ENG_GPSIMD;
+        }
+    }
+}
+
 void stream_plan_make(arena *mem, program *pr, stream_plan *sp)
 {
     const ir *p = pr->ir;
@@ -162,7 +175,7 @@ void stream_plan_make(arena *mem, program *pr, stream_plan *sp)
     pr->dmas.n = 0;
     for (uint32_t i = 0; i < p->instrs.n; i++) {
         if (p->instrs.at[i].engine == ENG_DMA) {
-            vec_push(mem, &pr->dmas, dma_plan(p, i));
+            vec_push(mem, &pr->dmas, dma_plan(p, i, NULL, NULL));
         }
     }
     if (p->registers) {
@@ -196,14 +209,6 @@ void stream_plan_make(arena *mem, program *pr, stream_plan *sp)
 
 // ---- DMA
 
-typedef struct dma_side {
-    bool any, chip;
-    uint32_t part0, parts;
-    uint64_t pieces, bytes;
-    bool indexed, dynamic;
-    uint8_t dtype;
-} dma_side;
-
 // Contiguous pieces of v: the inner dimensions that follow each other without a gap are one piece.
 static uint64_t pieces_of(const ir *p, const ir_view *v, bool chip, uint64_t elems)
 {
@@ -236,7 +241,11 @@ static void add_side(const ir *p, uint32_t view, dma_side *s)
         s->dtype = v->dtype;
         s->any = true;
     }
-    s->pieces += pieces_of(p, v, chip, elems);
+    uint64_t pieces = pieces_of(p, v, chip, elems);
+    if (s->indexed && pieces == 1 && ir_ndim(p, v)) {
+        pieces = ir_dims(p, v)[0].count;  // rows lie where the index says
+    }
+    s->pieces += pieces;
     s->bytes += elems * dtype_size((dtype)v->dtype);
 }
 
@@ -251,19 +260,22 @@ static void add_sides(const ir *p, ir_arg a, dma_side *s)
     }
 }
 
-static uint8_t choose_dge(const ir *p, const dma_side *dst, const dma_side *src, uint32_t asked)
+// Who makes the descriptors where the kernel leaves it open. From trn2 on: GpSimd, as published
+// traces of such kernels show for loads and stores alike, or the queue that the kernel names.
+static uint8_t choose_dge(const ir *p, const dma_side *dst, const dma_side *src, uint32_t asked,
+                          uint32_t engine)
 {
     if (asked != ISAE_dge_mode_unknown) {
         return (uint8_t)asked;
     }
-    if (dst->indexed || src->indexed) {
-        return ISAE_dge_mode_swdge;
+    bool fixed = !dst->indexed && !src->indexed && !dst->dynamic && !src->dynamic;
+    if (p->target->gen < 3) {
+        return fixed ? ISAE_dge_mode_none : ISAE_dge_mode_swdge;
     }
-    if (!dst->dynamic && !src->dynamic) {
-        return ISAE_dge_mode_none;
-    }
-    return p->target->gen >= 3 && dst->dtype == src->dtype ? ISAE_dge_mode_hwdge
-                                                           : ISAE_dge_mode_swdge;
+    bool hardware = engine == ISAE_engine_sync || engine == ISAE_engine_scalar;
+    return hardware && !dst->indexed && !src->indexed && dst->dtype == src->dtype
+               ? ISAE_dge_mode_hwdge
+               : ISAE_dge_mode_swdge;
 }
 
 static uint8_t trigger_of(uint32_t asked, uint8_t dge)
@@ -277,15 +289,16 @@ static uint8_t trigger_of(uint32_t asked, uint8_t dge)
     return dge == ISAE_dge_mode_swdge ? ENG_GPSIMD : asked < sizeof of ? of[asked] : ENG_SYNC;
 }
 
-static dma_ring ring_of(const dma_info *d, const dma_side *dst, const dma_side *src)
+static dma_ring ring_of(const dma_info *d, uint32_t engine, const dma_side *dst,
+                        const dma_side *src)
 {
-    if (d->trigger == ENG_GPSIMD) {
+    if (dst->indexed || src->indexed || engine == ISAE_engine_gpsimd) {
         return RING_SOFTWARE;
     }
     if (d->trigger == ENG_SCALAR) {
         return RING_SCALAR;
     }
-    if (d->trigger != ENG_SYNC) {
+    if (d->trigger == ENG_TENSOR || d->trigger == ENG_VECTOR) {
         return RING_OTHER;
     }
     if (!src->any) {  // a fill: where its first reader or writer most likely is
@@ -310,7 +323,7 @@ static uint16_t engines_of(const ir *p, const dma_side *dst, const dma_side *src
     return m ? m : 1;
 }
 
-dma_info dma_plan(const ir *p, uint32_t instr)
+dma_info dma_plan(const ir *p, uint32_t instr, dma_side *dst_out, dma_side *src_out)
 {
     const ir_instr *in = &p->instrs.at[instr];
     const isa_info *row = &isa_table[in->op];
@@ -329,9 +342,9 @@ dma_info dma_plan(const ir *p, uint32_t instr)
             add_sides(p, a, strncmp(row->params[k].name, "dst", 3) == 0 ? &dst : &src);
         }
     }
-    d.dge = choose_dge(p, &dst, &src, dge);
+    d.dge = choose_dge(p, &dst, &src, dge, engine);
     d.trigger = trigger_of(engine, d.dge);
-    d.ring = (uint8_t)ring_of(&d, &dst, &src);
+    d.ring = (uint8_t)ring_of(&d, engine, &dst, &src);
     if (row->group == ISAG_NCC || in->op == ISA_sendrecv || in->op == ISA_core_barrier) {
         d.ring = RING_GROUP;
     }
@@ -339,5 +352,11 @@ dma_info dma_plan(const ir *p, uint32_t instr)
     uint64_t pieces = dst.pieces > src.pieces ? dst.pieces : src.pieces;
     d.descriptors = pieces > UINT32_MAX ? UINT32_MAX : (uint32_t)pieces;
     d.bytes = dst.bytes > src.bytes ? dst.bytes : src.bytes;
+    if (dst_out) {
+        *dst_out = dst;
+    }
+    if (src_out) {
+        *src_out = src;
+    }
     return d;
 }

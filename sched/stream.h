@@ -22,6 +22,10 @@ typedef struct stream_plan {
     stream_mask *mask;  // of each instruction; never 0
 } stream_plan;
 
+// Engines that the kernel leaves open and that give the same bits: from trn2 on GpSimd fills PSUM, as
+// published profiles show, so that Vector's copies out of PSUM do not hold up the next tile's start.
+void choose_engines(ir *p);
+
 // Requires: a verified program. Fills: pr->dmas. Time: linear.
 //
 // Every sequencer and ring has registers of its own. So an instruction that writes a register
@@ -33,8 +37,16 @@ void stream_plan_make(arena *mem, program *pr, stream_plan *sp);
 // The loop that instruction `first` opens.
 uint32_t loop_at(const stream_plan *sp, uint32_t first);
 
-// Ring and split of one DMA instruction.
-dma_info dma_plan(const ir *p, uint32_t instr);
+// What a DMA instruction reads from or writes to, all views together.
+typedef struct dma_side {
+    bool any, chip, indexed, dynamic;
+    uint8_t dtype;
+    uint32_t part0, parts;   // on chip
+    uint64_t pieces, bytes;  // contiguous pieces
+} dma_side;
+
+// Ring and split of one DMA instruction. dst, src may be NULL.
+dma_info dma_plan(const ir *p, uint32_t instr, dma_side *dst, dma_side *src);
 
 static inline bool instr_opens_loop(const ir_instr *in)
 {

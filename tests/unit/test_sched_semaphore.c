@@ -148,11 +148,13 @@ static void semaphore__dma_is_split_over_engines(void **state)
     assert_int_equal(d[0].descriptors, 128);
     assert_int_equal(d[0].bytes, 128 * 512 * 4);
     assert_int_equal(d[0].ring, RING_LOAD);
-    assert_int_equal(d[0].dge, ISAE_dge_mode_none);
+    assert_int_equal(d[0].dge, ISAE_dge_mode_swdge);
+    assert_int_equal(d[0].trigger, ENG_GPSIMD);
     assert_int_equal(d[1].engines, 3);
     assert_int_equal(d[1].bytes, 16 * 512 * 4);
     assert_int_equal(d[2].ring, RING_SCALAR);
     assert_int_equal(d[2].trigger, ENG_SCALAR);
+    assert_int_equal(d[2].dge, ISAE_dge_mode_hwdge);
     assert_int_equal(d[2].descriptors, 128 * 256);
 }
 
