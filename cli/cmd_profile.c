@@ -33,6 +33,33 @@ static int form(session *s, nki_profile *p, nki_profile_form f, const char *path
     return st == NKI_OK ? write_text(path, text, len) : session_result(s, st);
 }
 
+// A folder, one file a table; or a file, `-` too, for the instructions alone.
+static int tables(session *s, nki_profile *p, const char *path)
+{
+    size_t n = strlen(path);
+    if (strcmp(path, "-") == 0 || (n > 4 && strcmp(path + n - 4, ".csv") == 0)) {
+        return form(s, p, NKI_PROFILE_CSV, path);
+    }
+    if (!make_dirs(path)) {
+        return other_error("cannot make the folder '%s': %s", path, strerror(errno));
+    }
+    int st = EXIT_DONE;
+    const char *name;
+    for (size_t i = 0; st == EXIT_DONE && (name = nki_profile_table_name(i)); i++) {
+        char *file = malloc(n + strlen(name) + 6);
+        const char *text;
+        size_t len;
+        if (!file) {
+            return other_error("out of memory");
+        }
+        sprintf(file, "%s/%s.csv", path, name);
+        nki_status ns = nki_profile_table(p, i, &text, &len);
+        st = ns == NKI_OK ? write_text(file, text, len) : session_result(s, ns);
+        free(file);
+    }
+    return st;
+}
+
 static int load(session *s, const char *path, nki_kernel **k)
 {
     size_t len;
@@ -93,10 +120,7 @@ static int time_kernel(session *s, nki_kernel *k, nki_profile **p)
         po.trip_count = o->trip_count;
         po.machine = values;
         po.machine_count = o->machine_count;
-        po.events_max =
-            o->csv_file || o->perfetto_file || o->html_file || (o->json_file && o->instructions)
-                ? EVENTS_MAX
-                : 0;
+        po.events_max = EVENTS_MAX;
         st = session_result(s, nki_profile_create(k, &po, p));
     }
     free(trips);
@@ -113,7 +137,7 @@ static int show(session *s, nki_profile *p, nki_profile *other)
                   o->json_file);
     }
     if (st == EXIT_DONE && o->csv_file) {
-        st = form(s, p, NKI_PROFILE_CSV, o->csv_file);
+        st = tables(s, p, o->csv_file);
     }
     if (st == EXIT_DONE && o->perfetto_file) {
         st = form(s, p, NKI_PROFILE_PERFETTO, o->perfetto_file);

@@ -33,9 +33,9 @@ endfunction()
 
 # The kernel-language modules under stdlib/modules and the kernels under stdlib/ops, as C files that
 # implement stdlib.h.
+add_executable(nki_embed ${PROJECT_SOURCE_DIR}/tools/embed.c)
+nki_warnings(nki_embed)
 function(nki_embed target)
-  add_executable(nki_embed ${PROJECT_SOURCE_DIR}/tools/embed.c)
-  nki_warnings(nki_embed)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/stdlib)
   nki_embed_folder(${target} modules stdlib "<stdlib>")
   nki_embed_folder(${target} ops stdlib_op "<stdlib>/ops")
@@ -46,6 +46,14 @@ function(nki_embed_folder target folder prefix shown)
   list(TRANSFORM modules PREPEND ${root}/ OUTPUT_VARIABLE paths)
   set(out ${PROJECT_BINARY_DIR}/stdlib/${folder}.c)
   add_custom_command(OUTPUT ${out} COMMAND nki_embed ${out} ${prefix} ${shown} ${root} ${modules}
+    DEPENDS nki_embed ${paths} VERBATIM)
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+# Files as `const char NAME[]` and `NAME_len`.
+function(nki_embed_text target name)
+  set(out ${PROJECT_BINARY_DIR}/${name}.c)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
+  add_custom_command(OUTPUT ${out} COMMAND nki_embed --text ${out} ${name} ${paths}
     DEPENDS nki_embed ${paths} VERBATIM)
   target_sources(${target} PRIVATE ${out})
 endfunction()

@@ -72,7 +72,9 @@ typedef struct dma_info {
     uint64_t bytes;        // moved, in the wider dtype
 } dma_info;
 
-// SBUF tensors that were moved to HBM and back because they did not fit.
+// SBUF tensors that were moved to HBM and back because they did not fit. Their homes in HBM are
+// temporaries whose names end so.
+#define SPILL_SUFFIX ".spill"
 typedef struct spill_count {
     uint32_t stores, loads;
     uint64_t bytes;  // of both

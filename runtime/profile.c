@@ -10,7 +10,8 @@ struct nki_profile {
     arena mem;
     jmp_buf oom;
     machine m;
-    profile pr;
+    uint32_t cores;
+    profile pr[COMPILE_CORES_MAX];
 };
 
 void nki_profile_release(nki_profile *p)
@@ -38,11 +39,14 @@ static nki_status set_machine(nki_profile *p, const nki_profile_opts *o)
 // Says why the clock gave up.
 static nki_status untimed(nki_profile *p)
 {
-    const clock_result *r = &p->pr.clock;
-    const ir *g = p->pr.p;
-    const ir_instr *in = &g->instrs.at[r->error_instr];
+    const profile *pr = p->pr;
+    while (pr + 1 < p->pr + p->cores && !pr->clock.error) {
+        pr++;
+    }
+    const clock_result *r = &pr->clock;
+    const ir_instr *in = &pr->p->instrs.at[r->error_instr];
     uint32_t line, col;
-    place_path(g, in->place, &line, &col);
+    place_path(pr->p, in->place, &line, &col);
     switch (r->error) {
     case CLOCK_TOO_LONG:
         return context_fail(p->k->ctx, NKI_ERR_LIMIT,
@@ -52,7 +56,7 @@ static nki_status untimed(nki_profile *p)
                             isa_table[in->op].name, line);
     default: break;
     }
-    uint32_t reg = in->nargs ? g->args.at[in->args].v : 0;
+    uint32_t reg = in->nargs ? pr->p->args.at[in->args].v : 0;
     return context_fail(p->k->ctx, NKI_ERR_ARG,
                         "how often the %s in line %u runs depends on data: give --trip %u=N (or "
                         "r%u=N)",
@@ -65,7 +69,7 @@ static nki_status run(nki_profile *p, const nki_profile_opts *o)
         return context_fail(p->k->ctx, NKI_ERR_NOMEM, "out of memory while profiling");
     }
     const program *cores[COMPILE_CORES_MAX];
-    for (uint32_t i = 0; i < p->k->core_count; i++) {
+    for (uint32_t i = 0; i < p->cores; i++) {
         cores[i] = p->k->core[i].pr;
     }
     clock_trip *trips = NEW_N(&p->mem, clock_trip, o->trip_count);
@@ -77,7 +81,7 @@ static nki_status run(nki_profile *p, const nki_profile_opts *o)
                     .trip_count = (uint32_t)o->trip_count,
                     .events_max = o->events_max,
                     .steps_max = o->executions_max};
-    if (!profile_make(&p->mem, cores, p->k->core_count, o->core, &c, &p->pr)) {
+    if (!profile_make(&p->mem, cores, p->cores, &c, p->pr)) {
         return untimed(p);
     }
     return NKI_OK;
@@ -93,16 +97,14 @@ nki_status nki_profile_create(nki_kernel *k, const nki_profile_opts *opts, nki_p
         return NKI_ERR_ARG;
     }
     opts = opts ? opts : &none;
-    if (opts->core >= k->core_count) {
-        return context_fail(k->ctx, NKI_ERR_ARG, "the kernel has no core %u", opts->core);
-    }
     nki_profile *p = calloc(1, sizeof *p);
     if (!p) {
         return context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory");
     }
     p->k = nki_kernel_retain(k);
     arena_init(&p->mem, 0, &p->oom);
-    p->m = *machine_of(k->core[opts->core].pr->ir->target);
+    p->cores = k->core_count;
+    p->m = *machine_of(k->core[0].pr->ir->target);
     nki_status st = set_machine(p, opts);
     if (st == NKI_OK) {
         st = run(p, opts);
@@ -126,14 +128,35 @@ nki_status nki_profile_render(nki_profile *p, nki_profile_form form, const char 
     textbuf t;
     text_init(&t, &p->mem);
     switch (form) {
-    case NKI_PROFILE_TEXT: profile_text(&p->pr, &t); break;
-    case NKI_PROFILE_JSON: profile_json(&p->pr, false, &t); break;
-    case NKI_PROFILE_JSON_INSTRUCTIONS: profile_json(&p->pr, true, &t); break;
-    case NKI_PROFILE_CSV: profile_csv(&p->pr, &t); break;
-    case NKI_PROFILE_PERFETTO: profile_perfetto(&p->pr, &t); break;
-    case NKI_PROFILE_HTML: profile_html(&p->pr, &t); break;
+    case NKI_PROFILE_TEXT: profile_text(p->pr, p->cores, &t); break;
+    case NKI_PROFILE_JSON: profile_json(p->pr, p->cores, false, &t); break;
+    case NKI_PROFILE_JSON_INSTRUCTIONS: profile_json(p->pr, p->cores, true, &t); break;
+    case NKI_PROFILE_CSV: profile_csv(p->pr, p->cores, TABLE_INSTRUCTION, &t); break;
+    case NKI_PROFILE_PERFETTO: profile_perfetto(p->pr, p->cores, &t); break;
+    case NKI_PROFILE_HTML: profile_html(p->pr, p->cores, &t); break;
     default: return NKI_ERR_ARG;
     }
+    *text = t.at;
+    *len = t.len;
+    return NKI_OK;
+}
+
+const char *nki_profile_table_name(size_t i)
+{
+    return i < TABLE_COUNT ? profile_table_name((profile_table)i) : NULL;
+}
+
+nki_status nki_profile_table(nki_profile *p, size_t i, const char **text, size_t *len)
+{
+    if (!p || !text || !len || i >= TABLE_COUNT) {
+        return NKI_ERR_ARG;
+    }
+    if (setjmp(p->oom)) {
+        return context_fail(p->k->ctx, NKI_ERR_NOMEM, "out of memory while writing a profile");
+    }
+    textbuf t;
+    text_init(&t, &p->mem);
+    profile_csv(p->pr, p->cores, (profile_table)i, &t);
     *text = t.at;
     *len = t.len;
     return NKI_OK;
@@ -150,7 +173,7 @@ nki_status nki_profile_compare(nki_profile *p, const nki_profile *other, const c
     }
     textbuf t;
     text_init(&t, &p->mem);
-    profile_against(&other->pr, &p->pr, &t);
+    profile_against(other->pr, p->pr, &t);
     *text = t.at;
     *len = t.len;
     return NKI_OK;

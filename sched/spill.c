@@ -148,6 +148,8 @@ static void put_away(spiller *s, uint32_t tensor, uint32_t place)
         h.fill = 0;
         h.addr_part = 0;
         h.addr_bytes = ADDR_AUTO;
+        const char *name = arena_printf(s->mem, "%s" SPILL_SUFFIX, ir_text(p, h.name));
+        h.name = ir_str(p, name, strlen(name));
         st->home = ir_tensor_add(p, h) + 1;
     }
     if (st->dirty) {

@@ -2,6 +2,9 @@
 // Writes a C file that implements a part of stdlib/stdlib.h, PREFIX_find and PREFIX_at: each
 // module's text as an array, and a table sorted by dotted name. ROOT/nki/language.nki is
 // nki.language; a folder's __init__.nki is the folder. Paths begin with SHOWN.
+//
+// nki_embed --text OUT.c NAME FILE...
+// Writes `const char NAME[]`, the files one after another, and `const size_t NAME_len`.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,28 +34,61 @@ static void name_of(const char *rel, module *m)
     }
 }
 
-static int embed(FILE *out, const char *root, const module *m, int number)
+// The bytes of a file as members of an array.
+static int put_bytes(FILE *out, const char *path)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", root, m->rel);
     FILE *in = fopen(path, "rb");
     if (!in) {
         perror(path);
         return 1;
     }
-    fprintf(out, "static const char text_%d[] = {", number);
     long n = 0;
     for (int c; (c = getc(in)) != EOF; n++) {
         fprintf(out, "%s%d,", n % 24 == 0 ? "\n" : "", (signed char)c);
     }
-    fprintf(out, "\n0};\n");
     int bad = ferror(in);
     fclose(in);
     return bad;
 }
 
+static int embed(FILE *out, const char *root, const module *m, int number)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", root, m->rel);
+    fprintf(out, "static const char text_%d[] = {", number);
+    int bad = put_bytes(out, path);
+    fprintf(out, "\n0};\n");
+    return bad;
+}
+
+static int embed_text(const char *to, const char *name, int n, char **files)
+{
+    FILE *out = fopen(to, "w");
+    if (!out) {
+        perror(to);
+        return 1;
+    }
+    int bad = 0;
+    fprintf(out,
+            "#include <stddef.h>\n\nextern const char %s[];\nextern const size_t %s_len;\n"
+            "const char %s[] = {",
+            name, name, name);
+    for (int i = 0; i < n; i++) {
+        bad |= put_bytes(out, files[i]);
+    }
+    fprintf(out, "\n0};\nconst size_t %s_len = sizeof %s - 1;\n", name, name);
+    if (fclose(out) || bad) {
+        remove(to);
+        return 1;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 4 && strcmp(argv[1], "--text") == 0) {
+        return embed_text(argv[2], argv[3], argc - 4, argv + 4);
+    }
     if (argc < 5) {
         fprintf(stderr, "usage: nki_embed OUT.c PREFIX SHOWN ROOT MODULE.nki...\n");
         return 2;

@@ -3,7 +3,7 @@
 
 #include <nki/kernel.h>
 
-// How long a kernel takes on the core it was compiled for, and why: a simulation of engines, DMA
+// How long a kernel takes on the cores it was compiled for, and why: a simulation of engines, DMA
 // and semaphores that looks at no data. Unstable: may change in any version.
 typedef struct nki_profile nki_profile;
 
@@ -25,19 +25,18 @@ typedef struct nki_profile_opts {
     size_t trip_count;
     const nki_machine_value *machine;
     size_t machine_count;
-    uint32_t core;            // of a launch of two
     uint32_t events_max;      // instruction executions kept for the forms that show them; 0: none
     uint64_t executions_max;  // of all instructions; 0: 2^27
 } nki_profile_opts;
 #define NKI_PROFILE_OPTS_INIT                                                                      \
     {                                                                                              \
-        sizeof(nki_profile_opts), NULL, 0, NULL, 0, 0, 0, 0                                        \
+        sizeof(nki_profile_opts), NULL, 0, NULL, 0, 0, 0                                        \
     }
 
 // opts may be NULL.
 //
 // Owns:   *out is the caller's. It keeps k alive.
-// Errors: NKI_ERR_ARG (no such constant or core; a loop whose length depends on data and has no
+// Errors: NKI_ERR_ARG (no such constant; a loop whose length depends on data and has no
 //         trip), NKI_ERR_LIMIT (executions_max), NKI_ERR_NOMEM; a sentence in nki_context_error.
 NKI_API nki_status nki_profile_create(nki_kernel *k, const nki_profile_opts *opts,
                                       nki_profile **out);
@@ -47,7 +46,7 @@ typedef enum nki_profile_form {
     NKI_PROFILE_TEXT,
     NKI_PROFILE_JSON,
     NKI_PROFILE_JSON_INSTRUCTIONS,
-    NKI_PROFILE_CSV,       // a row an instruction execution
+    NKI_PROFILE_CSV,       // the table "Instruction"
     NKI_PROFILE_PERFETTO,  // trace events
     NKI_PROFILE_HTML,      // a page with timelines beside the source
 } nki_profile_form;
@@ -55,7 +54,12 @@ typedef enum nki_profile_form {
 // Borrowed: lives as long as p.
 NKI_API nki_status nki_profile_render(nki_profile *p, nki_profile_form form, const char **text,
                                       size_t *len);
-// p against other, line by line. Borrowed as above.
+// Tables of the CSV form: names as in Neuron Explorer's export ("Summary", "Instruction", ...); NULL
+// past the last.
+NKI_API const char *nki_profile_table_name(size_t i);
+// Table i, with a header. Borrowed as above.
+NKI_API nki_status nki_profile_table(nki_profile *p, size_t i, const char **text, size_t *len);
+// p against other, line by line (of a launch of two, the first core). Borrowed as above.
 NKI_API nki_status nki_profile_compare(nki_profile *p, const nki_profile *other, const char **text,
                                        size_t *len);
 

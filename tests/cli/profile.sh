@@ -7,7 +7,14 @@ check 0 'kernel * on trn2*total_time*Vector*line*' '' "$NKI" profile "$attn"
 check 0 '{*"summary": {*"total_time_ns": *"engine": \[*"finding": \[*"line": \[*}' '' \
     "$NKI" profile "$attn" --json -
 check 0 '*"instruction": \[*"start_ns"*"waited_for"*' '' "$NKI" profile "$attn" --json - --instructions
-check 0 'start_ts,end_ts,*tensor_reduce*' '' "$NKI" profile "$attn" --csv -
+check 0 'pcore_idx,start_ts,end_ts,*tensor_reduce*' '' "$NKI" profile "$attn" --csv -
+"$NKI" profile "$attn" --csv tables || failed=1
+for t in Summary Instruction DmaPacketAggregated ActiveTime OpcodeSummary Flow SemaphoreUpdate SbufAllocation TensorInfo \
+    SourceLine Stall Finding; do
+    # Every row has as many fields as the header; quoted fields aside, no field has a comma.
+    sed 's/"[^"]*"//g' tables/$t.csv | awk -F, -v t=$t 'NR == 1 { n = NF } NF != n { print t ": row " NR " has " NF " fields, not " n; bad = 1 }
+        END { exit bad || NR < 1 }' || failed=1
+done
 check 0 '{"displayTimeUnit"*"ph":"X"*"ph":"s"*}' '' "$NKI" profile "$attn" --perfetto -
 check 0 '<!doctype html>*</html>' '' "$NKI" profile "$attn" --html -
 check 0 '*total_time_ns*lines*' '' "$NKI" profile "$attn" --against "$attn"

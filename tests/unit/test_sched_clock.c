@@ -300,12 +300,13 @@ static void profile__forms_are_well_formed(void **state)
                  &ds);
     clock_opts o = {.events_max = 100};
     profile f;
-    assert_true(profile_make(*state, (const program *[]){pr}, 1, 0, &o, &f));
+    const program *const cores[] = {pr};
+    assert_true(profile_make(*state, cores, 1, &o, &f));
     assert_true(f.sum.total_time_ns > f.sum.body_time_ns);
     assert_true(f.sum.hbm_read_bytes == 128 * 512 * 4);
     textbuf t;
     text_init(&t, *state);
-    profile_json(&f, true, &t);
+    profile_json(&f, 1, true, &t);
     int depth = 0, deepest = 0;
     bool quoted = false;
     for (const char *c = t.at; *c; c++) {
@@ -318,20 +319,22 @@ static void profile__forms_are_well_formed(void **state)
         }
     }
     assert_int_equal(depth, 0);
-    assert_int_equal(deepest, 3);
+    assert_true(deepest >= 3);
     assert_non_null(strstr(t.at, "\"total_time_ns\": "));
     assert_non_null(strstr(t.at, "\"mfu_estimated_percent\": "));
     assert_non_null(strstr(t.at, "\"opcode\": \"activation\""));
     size_t json_len = t.len;
-    profile_text(&f, &t);
-    profile_csv(&f, &t);
-    profile_perfetto(&f, &t);
+    profile_text(&f, 1, &t);
+    for (unsigned k = 0; k < TABLE_COUNT; k++) {
+        profile_csv(&f, 1, (profile_table)k, &t);
+    }
+    profile_perfetto(&f, 1, &t);
     profile_against(&f, &f, &t);
     assert_true(t.len > json_len);
     assert_non_null(strstr(t.at, "start_ts,end_ts,"));
     assert_non_null(strstr(t.at, "\"ph\":\"X\""));
     t.len = 0;
-    profile_html(&f, &t);
+    profile_html(&f, 1, &t);
     assert_int_equal(strncmp(t.at, "<!doctype html>", 15), 0);
     assert_non_null(strstr(t.at, "</html>"));
     t.len = 0;
