@@ -223,20 +223,22 @@ const command command_profile = {
     "tensor\n"
     "needs only its type and shape: x=bfloat16[128,512]. Without an output option the report is\n"
     "printed: a summary, each engine, the lines that take longest, and what to do about it.\n\n"
-    "    --json FILE|-           summary, engines, findings, lines; --instructions adds each\n"
-    "                            instruction's times and what it waited for\n"
-    "    --csv FILE|-            a row for each instruction\n"
+    "    --json FILE|-           summary, engines, findings, stalls, lines; --instructions adds\n"
+    "                            each instruction's times and what it waited for\n"
+    "    --csv DIR|FILE.csv|-    the tables as files of a folder; a file or -: instructions only\n"
     "    --perfetto FILE|-       a timeline for ui.perfetto.dev\n"
-    "    --html FILE|-           a page with timelines beside the source, for any browser\n"
+    "    --html FILE|-           a page with timelines beside the source, for any browser;\n"
+    "                            docs/profile.md explains it\n"
     "    --against FILE[::KERNEL]  the same for another kernel, or IN.neff, beside it\n"
     "    --trip NAME=N           how often a register loop runs whose length depends on data;\n"
     "                            NAME: the line of the loop, or its register (r3)\n"
     "    --machine NAME=NUMBER   change a timing constant (docs/machine.md)\n"
     "    --target trn1|trn2|trn3, --grid N, -I DIR, --env NAME=VALUE\n"
+    "    --schedule=program|list, --spill         of the compile, as nki compile\n"
     "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
     "    --memory-limit SIZE  --step-limit N      of the compile\n"
     "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
     "--json --csv --perfetto --html --instructions --against --trip --machine --target --grid -I "
     "--env -W "
-    "--memory-limit --step-limit --diag-format --color -q -v",
+    "--memory-limit --step-limit --diag-format --color -q -v --schedule --spill",
     profile};

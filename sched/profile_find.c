@@ -370,11 +370,14 @@ static void tensor_rules(finder *f)
                                   percent(f->filled_ns, f->matmul_ns)));
     }
     tally cold = {.cost_ns = s->tensor_cold_time_ns / 2};
-    push_finding(f, FIND_TENSOR_COLD, &cold,
-                 arena_printf(mem,
-                              "the Tensor engine worked at half clock for %.0f ns: it needs about "
-                              "7 us of steady work to reach full clock, and gaps take it back",
-                              s->tensor_cold_time_ns));
+    if (s->tensor_cold_time_ns > 0.2 * on) {
+        push_finding(f, FIND_TENSOR_COLD, &cold,
+                     arena_printf(mem,
+                                  "the Tensor engine worked at half clock for %.0f ns: it needs "
+                                  "about 7 us of steady work to reach full clock, and gaps take "
+                                  "it back",
+                                  s->tensor_cold_time_ns));
+    }
     double whole = ns_of_ps(c->track[ENG_TENSOR].last_ps - c->track[ENG_TENSOR].first_ps);
     tally idle = {.cost_ns = whole - on};
     if (on > 0.2 * body && idle.cost_ns > 0.1 * whole) {

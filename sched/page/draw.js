@@ -154,7 +154,7 @@ function drawMap(r, y, h) {
     if (a.to < t0) continue;
     const x0 = Math.max(LEFT, X(a.from)), x1 = Math.min(cv.clientWidth, X(a.to)), ya = areaY(a, y, h);
     const hh = Math.max(1, (h - 4) * a.size / shown[a.mem]), k = Math.max(0, Math.floor(ya - y));
-    if (x1 - x0 < 1) { const q = Math.floor(x0); if (last[k] === q && hh < 3) continue; last[k] = q; }
+    if (x1 - x0 < 1) { const q = Math.floor(x0); if (last[k] === q) continue; last[k] = q; }
     const n = hash(tensorName(a.tensor)), on = a.tensor === selTensor;
     cx.fillStyle = on ? P.sel : `hsl(${n % 360} 45% ${a.mem ? 58 : 52}%)`;
     cx.globalAlpha = on || selTensor < 0 ? .85 : .35;

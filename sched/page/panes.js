@@ -89,7 +89,7 @@ function selectInstr(ins) {
   setMark(k => insFile[k] === insFile[ins] && insLine[k] === insLine[ins]);
   select(i, true);
 }
-function clearAll() { sel = -1; selTensor = -1; range = null; markedLine.f = -1; setMark(null); $("search").value = ""; $("found").textContent = ""; document.querySelectorAll("#src .on").forEach(x => x.classList.remove("on")); showTab(tab); }
+function clearAll() { sel = -1; row = null; selTensor = -1; range = null; markedLine.f = -1; setMark(null); $("search").value = ""; $("found").textContent = ""; document.querySelectorAll("#src .on").forEach(x => x.classList.remove("on")); showTab(tab); }
 
 // ---- tables
 
