@@ -119,6 +119,15 @@ typedef struct profile_step {
 // Bytes of a partition in use over time, one step a time, ascending. Returns how many.
 uint32_t profile_memory_steps(const profile *pr, arena *mem, buffer_kind b, profile_step **out);
 
+// A semaphore's new value. Returns how many; by time.
+typedef struct profile_update {
+    int64_t at_ps;
+    uint32_t semaphore;
+    int32_t by;
+    int64_t value;
+} profile_update;
+uint32_t profile_updates(const profile *pr, arena *mem, profile_update **out);
+
 // A JSON string; '<' is escaped, so that it may stand in a page.
 void json_quoted(textbuf *out, const char *s);
 // Operands of an instruction, "dst=x float32[128,512] op=add".

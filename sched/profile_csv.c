@@ -141,10 +141,13 @@ static void flows(const profile *pr, uint32_t core, textbuf *out)
             continue;
         }
         const clock_event *by = &ev[ev[i].from - 1];
-        text_printf(out, "%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%s,%s,%.3f\n", core, ev[i].from - 1, i,
+        text_printf(out, "%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%s,%s,", core, ev[i].from - 1, i,
                     by->track < TRACK_DMA0 ? "Instruction" : "DmaPacketAggregated",
-                    ev[i].track < TRACK_DMA0 ? "Instruction" : "DmaPacketAggregated",
-                    ns_of_ps(ev[i].start_ps - by->end_ps));
+                    ev[i].track < TRACK_DMA0 ? "Instruction" : "DmaPacketAggregated");
+        if (ev[i].semaphore != CLOCK_NO_SEMAPHORE) {
+            text_printf(out, "%u", ev[i].semaphore);
+        }
+        text_printf(out, ",%.3f\n", ns_of_ps(ev[i].start_ps - by->end_ps));
     }
 }
 
@@ -228,9 +231,14 @@ static void findings(const profile *pr, uint32_t core, textbuf *out)
 
 static void semaphores(const profile *pr, uint32_t core, textbuf *out)
 {
-    (void)pr;
-    (void)core;
-    (void)out;
+    profile_update *u;
+    uint32_t n = profile_updates(pr, out->mem, &u);
+    for (uint32_t i = 0; i < n; i++) {
+        const semaphore_info *s = &pr->program->semaphores.at[u[i].semaphore];
+        text_printf(out, "%" PRIu32 ",%.3f,%" PRIu32 ",%s,%s,%" PRId32 ",%" PRId64 "\n", core,
+                    ns_of_ps(u[i].at_ps), u[i].semaphore, stream_name(s->producer),
+                    stream_name(s->consumer), u[i].by, u[i].value);
+    }
 }
 
 void profile_csv(const profile *cores, uint32_t n, profile_table table, textbuf *out)
@@ -254,7 +262,7 @@ void profile_csv(const profile *cores, uint32_t n, profile_table table, textbuf 
         [TABLE_OPCODE] = {"pcore_idx,engine,opcode,count,instruction_time_ns,wait_time_ns,"
                           "raw_flops,bytes",
                           opcodes},
-        [TABLE_FLOW] = {"pcore_idx,in_id,out_id,in_table,out_table,gap_time_ns", flows},
+        [TABLE_FLOW] = {"pcore_idx,in_id,out_id,in_table,out_table,semaphore_id,gap_time_ns", flows},
         [TABLE_SEMAPHORE] = {"pcore_idx,ts,semaphore_id,producer,consumer,change,value",
                              semaphores},
         [TABLE_SBUF] = {"pcore_idx,tensor_id,name,memory,start_partition,partitions,address,"

@@ -20,8 +20,8 @@ typedef struct page {
     uint32_t n;
     textbuf *out;
     strings str;
-    // One core's first instruction, place, event, track and tensor among those of all.
-    uint32_t ins0[2], place0[2], event0[2], track0[2], tensor0[2];
+    // One core's first instruction, place, event, tensor and semaphore among those of all.
+    uint32_t ins0[2], place0[2], event0[2], tensor0[2], semaphore0[2];
     uint32_t track_of[2][TRACK_COUNT];  // number in the page; UINT32_MAX: not used
 } page;
 
@@ -279,6 +279,13 @@ static int64_t ev_flags(page *pg, uint32_t c, uint32_t i)
     return (e->cold ? 1 : 0) + (e->table ? 2 : 0);
 }
 
+// Semaphore + 1 that told it; 0: none.
+static int64_t ev_semaphore(page *pg, uint32_t c, uint32_t i)
+{
+    const clock_event *e = event(pg, c, i);
+    return e->semaphore == CLOCK_NO_SEMAPHORE ? 0 : (int64_t)pg->semaphore0[c] + e->semaphore + 1;
+}
+
 static void event_column(page *pg, const char *name, event_value *value)
 {
     bool first = true;
@@ -372,6 +379,54 @@ static void areas(page *pg)
     text_cstr(pg->out, "],\n");
 }
 
+// ---- semaphores
+
+typedef enum update_part { UPDATE_SEMAPHORE, UPDATE_AT, UPDATE_BY } update_part;
+
+// AT is a difference.
+static void update_column(page *pg, const char *name, profile_update *const *u, const uint32_t *n,
+                          update_part part)
+{
+    bool first = true;
+    column(pg, name);
+    for (uint32_t c = 0; c < pg->n; c++) {
+        int64_t last = 0;
+        for (uint32_t i = 0; i < n[c]; i++) {
+            int64_t at = tenths(u[c][i].at_ps);
+            int64_t v = part == UPDATE_AT   ? at - last
+                        : part == UPDATE_BY ? u[c][i].by
+                                            : (int64_t)pg->semaphore0[c] + u[c][i].semaphore;
+            put(pg, v, first);
+            last = at;
+            first = false;
+        }
+    }
+    close_column(pg, ",\n");
+}
+
+static void semaphores(page *pg)
+{
+    profile_update *u[2];
+    uint32_t n[2] = {0, 0};
+    text_cstr(pg->out, "\"semaphores\":[");
+    for (uint32_t c = 0, k = 0; c < pg->n; c++) {
+        const profile *pr = &pg->cores[c];
+        n[c] = profile_updates(pr, pg->out->mem, &u[c]);
+        for (uint32_t i = 0; i < pr->program->semaphores.n; i++) {
+            const semaphore_info *s = &pr->program->semaphores.at[i];
+            text_printf(pg->out,
+                        "%s{\"number\":%" PRIu32 ",\"core\":%" PRIu32
+                        ",\"from\":\"%s\",\"to\":\"%s\"}",
+                        k++ ? ",\n" : "", i, c, stream_name(s->producer),
+                        stream_name(s->consumer));
+        }
+    }
+    text_printf(pg->out, "],\n\"core_changes\":[0,%" PRIu32 "],\n", n[0]);
+    update_column(pg, "sem_id", u, n, UPDATE_SEMAPHORE);
+    update_column(pg, "sem_at", u, n, UPDATE_AT);
+    update_column(pg, "sem_by", u, n, UPDATE_BY);
+}
+
 // ---- tables
 
 static void lines(page *pg)
@@ -456,11 +511,11 @@ static void head(page *pg)
     text_printf(pg->out,
                 ",\"target\":\"%s\",\"cores\":%" PRIu32 ",\"cut\":%s,\"end\":%" PRId64
                 ",\"sbuf_bytes\":%" PRIu32 ",\"psum_bytes\":%" PRIu32
-                ",\n\"roof\":{\"peak\":%.6g,\"fp32\":%.6g,\"hbm\":%.6g,\"share\":%.6g},\n",
+                ",\n\"roof\":{\"peak\":%.6g,\"fp32\":%.6g,\"hbm\":%.6g},\n",
                 pr->p->target->name, pg->n, cut ? "true" : "false", tenths(end),
                 pr->p->target->sbuf_partition_bytes, pr->p->target->psum_partition_bytes,
                 2.0 * 128 * 128 * m->pe_ghz, 2.0 * 128 * 128 * m->pe_ghz / m->pe_fp32_cycles,
-                m->hbm_stack_rate, m->hbm_core_rate);
+                m->hbm_stack_rate);
 }
 
 static void number_all(page *pg)
@@ -475,6 +530,7 @@ static void number_all(page *pg)
             pg->ins0[c + 1] = pg->ins0[c] + pr->p->instrs.n;
             pg->place0[c + 1] = pg->place0[c] + pr->p->places.n;
             pg->event0[c + 1] = pg->event0[c] + pr->clock.events.n;
+            pg->semaphore0[c + 1] = pg->semaphore0[c] + pr->program->semaphores.n;
             pg->tensor0[c + 1] = pg->tensor0[c] + pr->p->tensors.n;
         }
     }
@@ -498,12 +554,14 @@ static void data(page *pg)
     event_column(pg, "ev_wait", ev_wait);
     event_column(pg, "ev_from", ev_from);
     event_column(pg, "ev_flags", ev_flags);
+    event_column(pg, "ev_semaphore", ev_semaphore);
     text_printf(pg->out, "\"core_events\":[%" PRIu32 ",%" PRIu32 "],\n", pg->event0[0],
                 pg->event0[1]);
     tracks(pg);
     critical(pg);
     tensors(pg);
     areas(pg);
+    semaphores(pg);
     lines(pg);
     stalls(pg);
     findings(pg);

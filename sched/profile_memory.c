@@ -123,3 +123,32 @@ uint32_t profile_memory_steps(const profile *pr, arena *mem, buffer_kind b, prof
     }
     return kept;
 }
+
+// ---- semaphores
+
+static int by_moment(const void *a, const void *b)
+{
+    const profile_update *x = a, *y = b;
+    if (x->at_ps != y->at_ps) {
+        return x->at_ps < y->at_ps ? -1 : 1;
+    }
+    // At one moment: what is added first, so that no value is below zero.
+    return x->semaphore != y->semaphore ? (x->semaphore < y->semaphore ? -1 : 1)
+                                        : (x->by < y->by) - (x->by > y->by);
+}
+
+uint32_t profile_updates(const profile *pr, arena *mem, profile_update **out)
+{
+    const clock_result *c = &pr->clock;
+    profile_update *u = *out = NEW_N(mem, profile_update, (size_t)c->changes.n + 1);
+    for (uint32_t i = 0; i < c->changes.n; i++) {
+        const clock_change *g = &c->changes.at[i];
+        u[i] = (profile_update){g->at_ps, g->semaphore, g->by, 0};
+    }
+    qsort(u, c->changes.n, sizeof *u, by_moment);
+    int64_t *now = NEW_N(mem, int64_t, (size_t)pr->program->semaphores.n + 1);
+    for (uint32_t i = 0; i < c->changes.n; i++) {
+        u[i].value = now[u[i].semaphore] += u[i].by;
+    }
+    return c->changes.n;
+}

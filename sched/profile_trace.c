@@ -1,6 +1,7 @@
 #include "sched/profile.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 // The trace-event form that Perfetto and Chrome read: a process for each core, a thread for each
 // engine and lane of a DMA queue, a counter for each semaphore and memory, a flow for each wait.
@@ -102,6 +103,19 @@ static void memory(const profile *pr, uint32_t pid, textbuf *out)
     }
 }
 
+static void semaphores(const profile *pr, uint32_t pid, textbuf *out)
+{
+    profile_update *u;
+    uint32_t n = profile_updates(pr, out->mem, &u);
+    for (uint32_t i = 0; i < n; i++) {
+        const semaphore_info *s = &pr->program->semaphores.at[u[i].semaphore];
+        char name[64];
+        snprintf(name, sizeof name, "s%" PRIu32 " %s to %s", u[i].semaphore,
+                 stream_name(s->producer), stream_name(s->consumer));
+        counter(pid, name, u[i].at_ps, u[i].value, out);
+    }
+}
+
 static void core(const profile *pr, uint32_t number, uint32_t n, uint32_t *id, textbuf *out)
 {
     uint32_t pid = number + 1;
@@ -126,6 +140,7 @@ static void core(const profile *pr, uint32_t number, uint32_t n, uint32_t *id, t
         }
     }
     memory(pr, pid, out);
+    semaphores(pr, pid, out);
 }
 
 void profile_perfetto(const profile *cores, uint32_t n, textbuf *out)

@@ -8,7 +8,7 @@ const end = Math.max(D.end / 10, 1);
 const evTrack = Uint8Array.from(D.ev_track), evIns = Uint32Array.from(D.ev_ins);
 const evFlags = Uint8Array.from(D.ev_flags);
 const evStart = new Float64Array(N), evIssued = new Float64Array(N), evEnd = new Float64Array(N);
-const evWait = new Float64Array(N), evFrom = new Int32Array(N), evSem = Int32Array.from(D.ev_sem || []);
+const evWait = new Float64Array(N), evFrom = new Int32Array(N), evSem = Int32Array.from(D.ev_semaphore, v => v - 1);
 for (let i = 0, t = 0; i < N; i++) {
   t = (i === D.core_events[1] ? 0 : t) + D.ev_start[i];
   evStart[i] = t / 10;
@@ -18,7 +18,7 @@ for (let i = 0, t = 0; i < N; i++) {
   evFrom[i] = D.ev_from[i] ? i - D.ev_from[i] : -1;
 }
 const insFile = Int32Array.from(D.ins_file), insLine = Uint32Array.from(D.ins_line);
-for (const k of ["ev_track", "ev_ins", "ev_start", "ev_issued", "ev_end", "ev_wait", "ev_from", "ev_flags", "ev_sem", "ins_file", "ins_line"]) delete D[k];
+for (const k of ["ev_track", "ev_ins", "ev_start", "ev_issued", "ev_end", "ev_wait", "ev_from", "ev_flags", "ev_semaphore", "ins_file", "ins_line"]) delete D[k];
 
 const isDma = t => D.tracks[t].kind === 5;
 const opOf = i => D.strings[D.ins_op[i]];
@@ -128,7 +128,6 @@ const shown = [0, 1].map(k => Math.min(capacity(k), 2 ** Math.ceil(Math.log2(Mat
 const tensorName = t => D.tensors[t][0];
 
 function semaphoresOf(core) {
-  if (!D.semaphores) return [];
   const lists = new Map();
   for (let i = 0, t = 0; i < D.sem_id.length; i++) {
     t = (i === D.core_changes[1] ? 0 : t) + D.sem_at[i];

@@ -123,7 +123,7 @@ function chain(ins) {
 function eventDetails(i) {
   const ins = evIns[i], t = evTrack[i], from = evFrom[i], next = [];
   for (let k = succFirst[i]; k < succFirst[i + 1] && next.length < 8; k++) next.push(eventButton(succ[k]));
-  const more = succFirst[i + 1] - succFirst[i] - next.length, sem = D.semaphores && evSem[i] >= 0 ? D.semaphores[evSem[i]] : null;
+  const more = succFirst[i + 1] - succFirst[i] - next.length, sem = evSem[i] >= 0 ? D.semaphores[evSem[i]] : null;
   const where = chain(ins);
   return `<div class="cols">` + pairs([
     ["instruction", `<b>${esc(opOf(ins))}</b> <span class="tag">${esc(trackName(t))}</span>${isCritical[i] ? `<span class="tag" style="color:var(--crit)">critical path</span>` : ""}${evFlags[i] & 1 ? `<span class="tag">half clock</span>` : ""}${evFlags[i] & 2 ? `<span class="tag">table load</span>` : ""}`],
@@ -205,7 +205,7 @@ function rooflinePane() {
   for (let k = lo; k <= hi; k += 2) g += `<line class="grid" x1="${x(2 ** k)}" x2="${x(2 ** k)}" y1="12" y2="${h - B}"/><text class="dim" text-anchor="middle" x="${x(2 ** k)}" y="${h - B + 15}">${k < 0 ? "1/" + 2 ** -k : 2 ** k}</text>`;
   for (let k = Math.ceil(bot); k <= top; k++) g += `<line class="grid" x1="${L}" x2="${w - 12}" y1="${y(10 ** k)}" y2="${y(10 ** k)}"/><text class="dim" text-anchor="end" x="${L - 6}" y="${y(10 ** k) + 4}">${10 ** k >= 1000 ? 10 ** k / 1000 + " TF/s" : 10 ** k + " GF/s"}</text>`;
   const roof = (bw, peak, cls) => { const r = peak / bw, a = Math.max(2 ** lo, 10 ** bot / bw); return `<polyline class="${cls}" points="${x(a)},${clampY(a * bw)} ${x(r)},${y(peak)} ${x(2 ** hi)},${y(peak)}"/>`; };
-  g += roof(R.hbm, R.peak, "roof") + roof(R.share, R.fp32, "soft");
+  g += roof(R.hbm, R.peak, "roof") + roof(R.hbm, R.fp32, "soft");
   g += `<text x="${w - 14}" y="${y(R.peak) - 6}" text-anchor="end">${(R.peak / 1000).toFixed(1)} TFLOP/s, 2-byte types</text><text class="dim" x="${w - 14}" y="${y(R.fp32) - 6}" text-anchor="end">${(R.fp32 / 1000).toFixed(1)} TFLOP/s, fp32</text>`;
   const rowsOut = [];
   for (let c = 0; c < D.cores; c++) {
@@ -218,7 +218,7 @@ function rooflinePane() {
     }
   }
   const text = rowsOut.map(r => !(r[1] > 0) ? "<p>No multiplies: the kernel is bound by bytes and by its element-wise engines, and has no place under this roof.</p>" : pairs([[esc(coreTag(r[0])) + "flops a byte of HBM", r[1].toFixed(2)], ["balance of the machine", (R.peak / R.hbm).toFixed(1)], ["bound by", r[1] < R.peak / R.hbm ? "HBM bandwidth" : "the Tensor engine"], ["ceiling", (r[4] / 1000).toFixed(2) + " TFLOP/s"], ["reached in the body", `<b>${(r[2] / 1000).toFixed(3)} TFLOP/s</b>, ${(100 * r[2] / r[4]).toFixed(1)} % of the ceiling`], ["with launch and teardown", (r[3] / 1000).toFixed(3) + " TFLOP/s"]])).join("");
-  return `<div class="cols"><svg id="roof" width="${w}" height="${h}" role="img" aria-label="Roofline: flops a second over flops a byte">${g}<text class="dim" x="${(w + L) / 2}" y="${h - 3}" text-anchor="middle">flops a byte of HBM traffic</text></svg><div>${text}<p class="note">Filled: body time. Open: with launch and teardown. Solid roof: 2-byte types and all of the HBM stack; dashed: fp32 and one core's share.</p></div></div>`;
+  return `<div class="cols"><svg id="roof" width="${w}" height="${h}" role="img" aria-label="Roofline: flops a second over flops a byte">${g}<text class="dim" x="${(w + L) / 2}" y="${h - 3}" text-anchor="middle">flops a byte of HBM traffic</text></svg><div>${text}<p class="note">Filled: body time. Open: with launch and teardown. Solid roof: 2-byte types; dashed: fp32.</p></div></div>`;
 }
 
 const TABS = [["details", "Details", details], ["findings", "Findings", findingsPane, D.findings.length], ["stalls", "Stalls", stallsPane, D.stalls.length], ["lines", "Lines", linesPane], ["engines", "Engines", enginesPane], ["ops", "Instructions", opsPane], ["roofline", "Roofline", rooflinePane], ["summary", "Summary", summaryPane]];
