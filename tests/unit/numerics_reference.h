@@ -211,7 +211,7 @@ static inline double ref_ulp(float got, long double exact)
     return isnan(got) ? 1e9 : (double)fabsl((g - exact) / ref_unit(exact));
 }
 
-// ---- functions (class U)
+// ---- functions (class U); at minus infinity their limits, with the sign of what leads there
 
 static const long double ref_pi = 3.14159265358979323846264338327950288L;
 
@@ -241,11 +241,11 @@ static inline long double r_sigmoid(long double x)
 }
 static inline long double r_silu(long double x)
 {
-    return isinf(x) && x < 0 ? 0 : x * r_sigmoid(x);
+    return isinf(x) && x < 0 ? -0.0L : x * r_sigmoid(x);
 }
 static inline long double r_silu_dx(long double x)
 {
-    return isinf(x) ? (x > 0) : r_sigmoid(x) * (1 + x * r_sigmoid(-x));
+    return x > 9e3L ? 1 : x < -9e3L ? -0.0L : r_sigmoid(x) * (1 + x * r_sigmoid(-x));
 }
 static inline long double r_phi(long double x)
 {
@@ -253,25 +253,25 @@ static inline long double r_phi(long double x)
 }
 static inline long double r_gelu(long double x)
 {
-    return isinf(x) && x < 0 ? 0 : x * r_phi(x);
+    return isinf(x) && x < 0 ? -0.0L : x * r_phi(x);
 }
 static inline long double r_gelu_dx(long double x)
 {
-    return isinf(x) ? (x > 0) : r_phi(x) + x * expl(-x * x / 2) / sqrtl(2 * ref_pi);
+    return x > 100 ? 1 : x < -100 ? -0.0L : r_phi(x) + x * expl(-x * x / 2) / sqrtl(2 * ref_pi);
 }
 static inline long double r_gelu_apprx_tanh(long double x)
 {
     long double s = r_sigmoid(2 * sqrtl(2 / ref_pi) * (x + 0.044715L * x * x * x));
-    return isinf(x) && x < 0 ? 0 : x * s;
+    return isinf(x) && x < 0 ? -0.0L : x * s;
 }
 static inline long double r_gelu_apprx_sigmoid(long double x)
 {
-    return isinf(x) && x < 0 ? 0 : x * r_sigmoid(1.702L * x);
+    return isinf(x) && x < 0 ? -0.0L : x * r_sigmoid(1.702L * x);
 }
 static inline long double r_gelu_apprx_sigmoid_dx(long double x)
 {
     long double y = 1.702L * x;
-    return isinf(x) ? (x > 0) : r_sigmoid(y) * (1 + y * r_sigmoid(-y));
+    return x > 9e3L ? 1 : x < -9e3L ? -0.0L : r_sigmoid(y) * (1 + y * r_sigmoid(-y));
 }
 static inline long double r_softplus(long double x)
 {
@@ -279,7 +279,7 @@ static inline long double r_softplus(long double x)
 }
 static inline long double r_mish(long double x)
 {
-    return isinf(x) && x < 0 ? 0 : x * tanhl(r_softplus(x));
+    return isinf(x) && x < 0 ? -0.0L : x * tanhl(r_softplus(x));
 }
 static inline long double r_erf_dx(long double x)
 {
