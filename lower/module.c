@@ -1,6 +1,6 @@
 // Modules and imports. Module level is lazy: a statement runs when a name that it binds or changes
 // is first needed, in the order of the text.
-#include "lower/interp.h"
+#include "lower/scope.h"
 
 #include <string.h>
 
@@ -16,31 +16,33 @@ struct binders {
     VEC(uint32_t) stars;  // from x import *
 };
 
-static bool is_variable(const vmodule *m, sym id)
+static binder *find_binder(const vmodule *m, sym id)
 {
     for (uint32_t i = 0; i < m->binders->at.n; i++) {
         if (m->binders->at.at[i].id == id) {
-            return m->binders->at.at[i].value;
+            return &m->binders->at.at[i];
         }
     }
-    return false;
+    return NULL;
 }
 
-static void bind_to(interp *it, vmodule *m, sym id, uint32_t stmt)
+static bool is_variable(const vmodule *m, sym id)
 {
-    // The list is short-lived in the making; names are found through the interned record.
-    for (uint32_t i = 0; i < m->binders->at.n; i++) {
-        binder *b = &m->binders->at.at[i];
-        if (b->id == id) {
-            if (b->stmts.n == 0 || b->stmts.at[b->stmts.n - 1] != stmt) {
-                vec_push(it->mem, &b->stmts, stmt);
-            }
-            return;
-        }
+    const binder *b = find_binder(m, id);
+    return b && b->value;
+}
+
+static binder *bind_to(interp *it, vmodule *m, sym id, uint32_t stmt)
+{
+    binder *b = find_binder(m, id);
+    if (!b) {
+        vec_push(it->mem, &m->binders->at, ((binder){.id = id}));
+        b = &m->binders->at.at[m->binders->at.n - 1];
     }
-    vec_push(it->mem, &m->binders->at, ((binder){.id = id}));
-    binder *b = &m->binders->at.at[m->binders->at.n - 1];
-    vec_push(it->mem, &b->stmts, stmt);
+    if (b->stmts.n == 0 || b->stmts.at[b->stmts.n - 1] != stmt) {
+        vec_push(it->mem, &b->stmts, stmt);
+    }
+    return b;
 }
 
 static const ast *root(const ast *e)
@@ -55,115 +57,57 @@ static const ast *root(const ast *e)
     }
 }
 
-static void bind_target(interp *it, vmodule *m, const ast *t, uint32_t stmt)
+// A call as a statement can change its receiver, TABLE.append(x), and its arguments,
+// register(TABLE).
+static void bind_changed(interp *it, vmodule *m, const ast *call, uint32_t stmt)
 {
-    if (t->kind == AST_TUPLE || t->kind == AST_LIST) {
-        for (const ast *i = t->u.list.first; i; i = i->next) {
-            bind_target(it, m, i, stmt);
+    const ast *fn = call->u.call.fn, *r = root(call);
+    if (fn->kind != AST_NAME) {
+        if (r->kind == AST_NAME && is_variable(m, r->u.id)) {
+            bind_to(it, m, r->u.id, stmt);
         }
-    } else if (t->kind == AST_STARRED) {
-        bind_target(it, m, t->u.bin.l, stmt);
-    } else if (root(t)->kind == AST_NAME) {
-        bind_to(it, m, root(t)->u.id, stmt);
-        for (uint32_t i = 0; t->kind == AST_NAME && i < m->binders->at.n; i++) {
-            m->binders->at.at[i].value |= m->binders->at.at[i].id == t->u.id;
+        return;
+    }
+    for (const ast *a = call->u.call.args; a && strcmp(fn->u.id->text, "print") != 0; a = a->next) {
+        const ast *v = a->u.named.value;
+        if (v->kind == AST_NAME && is_variable(m, v->u.id)) {
+            bind_to(it, m, v->u.id, stmt);
         }
     }
 }
 
-static void bind_stmts(interp *it, vmodule *m, const ast *s, uint32_t stmt);
+// A visitor: what the statement binds or changes.
+typedef struct statement {
+    interp *it;
+    vmodule *m;
+    uint32_t number;
+} statement;
 
-static void bind_stmt(interp *it, vmodule *m, const ast *s, uint32_t stmt)
+static void bind(void *ctx, ast *list, ast_role role)
 {
-    switch ((ast_kind)s->kind) {
-    case AST_EXPR:
-        if (s->u.bin.l->kind == AST_CALL && s->u.bin.l->u.call.fn->kind != AST_NAME) {
-            const ast *r = root(s->u.bin.l);  // TABLE.append(x) changes TABLE
-            if (r->kind == AST_NAME && is_variable(m, r->u.id)) {
-                bind_to(it, m, r->u.id, stmt);
-            }
-        } else if (s->u.bin.l->kind == AST_CALL) {
-            for (const ast *a = s->u.bin.l->u.call.args; a; a = a->next) {  // register(TABLE)
-                if (a->u.named.value->kind == AST_NAME && is_variable(m, a->u.named.value->u.id) &&
-                    strcmp(s->u.bin.l->u.call.fn->u.id->text, "print") != 0) {
-                    bind_to(it, m, a->u.named.value->u.id, stmt);
-                }
-            }
-        } else if (s->u.bin.l->kind == AST_WALRUS) {
-            bind_target(it, m, s->u.bin.l->u.bin.l, stmt);
-        }
-        break;
-    case AST_ASSIGN:
-    case AST_ANNASSIGN:
-        for (const ast *t = s->u.assign.targets; t; t = t->next) {
-            bind_target(it, m, t, stmt);
-        }
-        break;
-    case AST_AUGASSIGN: bind_target(it, m, s->u.bin.l, stmt); break;
-    case AST_DEL:
-        for (const ast *t = s->u.list.first; t; t = t->next) {
-            bind_target(it, m, t, stmt);
-        }
-        break;
-    case AST_IMPORT:
-        for (const ast *a = s->u.list.first; a; a = a->next) {
-            const char *p = a->u.alias.path->text, *dot = strchr(p, '.');
-            sym id = a->u.alias.as ? a->u.alias.as
-                     : dot         ? intern_add(it->names, p, (size_t)(dot - p))
-                                   : a->u.alias.path;
-            bind_to(it, m, id, stmt);
-        }
-        break;
-    case AST_FROM:
-        for (const ast *a = s->u.from.aliases; a; a = a->next) {
-            if (strcmp(a->u.alias.path->text, "*") == 0) {
-                vec_push(it->mem, &m->binders->stars, stmt);
-            } else {
-                bind_to(it, m, a->u.alias.as ? a->u.alias.as : a->u.alias.path, stmt);
-            }
-        }
-        break;
-    case AST_IF:
-    case AST_WHILE:
-    case AST_FOR:
-        if (s->kind == AST_FOR) {
-            bind_target(it, m, s->u.flow.target, stmt);
-        }
-        bind_stmts(it, m, s->u.flow.body, stmt);
-        bind_stmts(it, m, s->u.flow.orelse, stmt);
-        break;
-    case AST_TRY:
-        bind_stmts(it, m, s->u.try_.body, stmt);
-        for (const ast *h = s->u.try_.handlers; h; h = h->next) {
-            bind_stmts(it, m, h->u.handler.body, stmt);
-        }
-        bind_stmts(it, m, s->u.try_.orelse, stmt);
-        bind_stmts(it, m, s->u.try_.final, stmt);
-        break;
-    case AST_WITH:
-        for (const ast *w = s->u.with.items; w; w = w->next) {
-            if (w->u.withitem.target) {
-                bind_target(it, m, w->u.withitem.target, stmt);
-            }
-        }
-        bind_stmts(it, m, s->u.with.body, stmt);
-        break;
-    case AST_DEF:
-    case AST_CLASS: bind_to(it, m, s->u.def.id, stmt); break;
-    case AST_MATCH:
-        for (const ast *c = s->u.match.cases; c; c = c->next) {
-            bind_stmts(it, m, c->u.match.body, stmt);
-        }
-        break;
-    case AST_TYPE_ALIAS: bind_to(it, m, s->u.type.id, stmt); break;
-    default: break;
+    const statement *s = ctx;
+    if (role == ROLE_INNER || role == ROLE_ANNOTATION) {
+        return;
     }
-}
-
-static void bind_stmts(interp *it, vmodule *m, const ast *s, uint32_t stmt)
-{
-    for (; s; s = s->next) {
-        bind_stmt(it, m, s, stmt);
+    for (const ast *n = list; n; n = n->next) {
+        sym id = scope_bound_name(s->it, n);
+        if (n->kind == AST_ALIAS && strcmp(n->u.alias.path->text, "*") == 0) {
+            vec_push(s->it->mem, &s->m->binders->stars, s->number);
+        } else if (id) {
+            bind_to(s->it, s->m, id, s->number);
+        } else if (role == ROLE_TARGET && n->kind == AST_NAME) {
+            bind_to(s->it, s->m, n->u.id, s->number)->value = true;
+        } else if (role == ROLE_TARGET && root(n)->kind == AST_NAME) {
+            bind_to(s->it, s->m, root(n)->u.id, s->number);
+        } else if (n->kind == AST_EXPR && n->u.bin.l->kind == AST_CALL) {
+            bind_changed(s->it, s->m, n->u.bin.l, s->number);
+        }
+        if (n->kind == AST_CLAUSE) {  // its variables are the comprehension's own
+            bind(ctx, n->u.clause.iter, ROLE_OPERAND);
+            bind(ctx, n->u.clause.conds, ROLE_OPERAND);
+            continue;
+        }
+        ast_children(n, role, bind, ctx);
     }
 }
 
@@ -194,10 +138,11 @@ vmodule *module_of(interp *it, const loaded_module *lm)
     uint32_t i = 0;
     for (const ast *s = lm->ast->body; s; s = s->next, i++) {
         m->stmts[i].node = s;
-        bind_stmt(it, m, s, i);
+        statement of = {it, m, i};
+        ast one = *s;  // without those after it
+        one.next = NULL;
+        bind(&of, &one, ROLE_BODY);
     }
-    // From here a name is found through a table: its binder's number, kept as an attribute of its
-    // own.
     return m;
 }
 
@@ -221,133 +166,42 @@ static bool run_stmt(interp *it, vmodule *m, uint32_t i)
     return fl != FLOW_ERROR;
 }
 
-static binder *find_binder(const vmodule *m, sym id)
-{
-    for (uint32_t i = 0; i < m->binders->at.n; i++) {
-        if (m->binders->at.at[i].id == id) {
-            return &m->binders->at.at[i];
-        }
-    }
-    return NULL;
-}
-
 // ---- names read when a statement runs (not by the functions that it makes)
 
-static bool reads_stmts(const ast *n, sym id);
+typedef struct reading {
+    sym id;
+    bool found;
+} reading;
 
-static bool reads(const ast *e, sym id)
+static void find_read(void *ctx, ast *list, ast_role role)
 {
-    for (; e; e = e->next) {
-        bool r = false;
-        switch ((ast_kind)e->kind) {
-        case AST_NAME: r = e->u.id == id; break;
-        case AST_FSTRING:
-        case AST_TUPLE:
-        case AST_LIST:
-        case AST_SET:
-        case AST_DICT: r = reads(e->u.list.first, id); break;
-        case AST_FORMAT: r = reads(e->u.format.value, id) || reads(e->u.format.spec, id); break;
-        case AST_PAIR:
-        case AST_UNARY:
-        case AST_BINARY:
-        case AST_BOOLOP:
-        case AST_COMPARE:
-        case AST_CMP:
-        case AST_STARRED:
-        case AST_WALRUS: r = reads(e->u.bin.l, id) || reads(e->u.bin.r, id); break;
-        case AST_CALL: r = reads(e->u.call.fn, id) || reads(e->u.call.args, id); break;
-        case AST_ARG:
-        case AST_ATTR: r = reads(e->u.named.value, id); break;
-        case AST_INDEX: r = reads(e->u.index.value, id) || reads(e->u.index.key, id); break;
-        case AST_SLICE:
-        case AST_TERNARY:
-            r = reads(e->u.three.a, id) || reads(e->u.three.b, id) || reads(e->u.three.c, id);
-            break;
-        case AST_LISTCOMP:
-        case AST_SETCOMP:
-        case AST_DICTCOMP:
-        case AST_GENEXP:
-            r = reads(e->u.comp.elt, id) || reads(e->u.comp.value, id);
-            for (const ast *c = e->u.comp.clauses; c && !r; c = c->next) {
-                r = reads(c->u.clause.iter, id) || reads(c->u.clause.conds, id);
-            }
-            break;
-        default: break;
-        }
-        if (r) {
-            return true;
-        }
+    reading *r = ctx;
+    if (role == ROLE_INNER || role == ROLE_ANNOTATION) {
+        return;
     }
-    return false;
-}
-
-static bool reads_def(const ast *s, sym id)
-{
-    if (reads(s->u.def.decorators, id)) {
-        return true;
-    }
-    if (s->kind == AST_CLASS) {
-        return reads(s->u.def.params, id) || reads_stmts(s->u.def.body, id);
-    }
-    for (const ast *p = s->u.def.params; p; p = p->next) {
-        if (reads(p->u.param.dflt, id)) {
-            return true;
+    for (const ast *n = list; n && !r->found; n = n->next) {
+        r->found = n->kind == AST_NAME && n->u.id == r->id;
+        ast_children(n, role, find_read, ctx);
+        if (n->kind == AST_CLASS) {
+            find_read(ctx, n->u.def.body, ROLE_BODY);
         }
-    }
-    return false;
-}
-
-static bool reads_stmt(const ast *s, sym id)
-{
-    switch ((ast_kind)s->kind) {
-    case AST_EXPR:
-    case AST_ASSERT:
-    case AST_RAISE:
-    case AST_AUGASSIGN: return reads(s->u.bin.l, id) || reads(s->u.bin.r, id);
-    case AST_ASSIGN:
-    case AST_ANNASSIGN: return reads(s->u.assign.targets, id) || reads(s->u.assign.value, id);
-    case AST_DEL: return reads(s->u.list.first, id);
-    case AST_IF:
-    case AST_WHILE:
-    case AST_FOR:
-        return reads(s->u.flow.cond, id) || reads_stmts(s->u.flow.body, id) ||
-               reads_stmts(s->u.flow.orelse, id);
-    case AST_TRY:
-        for (const ast *h = s->u.try_.handlers; h; h = h->next) {
-            if (reads_stmts(h->u.handler.body, id)) {
-                return true;
-            }
-        }
-        return reads_stmts(s->u.try_.body, id) || reads_stmts(s->u.try_.orelse, id) ||
-               reads_stmts(s->u.try_.final, id);
-    case AST_WITH:
-        for (const ast *w = s->u.with.items; w; w = w->next) {
-            if (reads(w->u.withitem.value, id)) {
-                return true;
-            }
-        }
-        return reads_stmts(s->u.with.body, id);
-    case AST_DEF:
-    case AST_CLASS: return reads_def(s, id);
-    default: return false;
     }
 }
 
-static bool reads_stmts(const ast *n, sym id)
+static bool reads(const ast *stmt, sym id)
 {
-    for (; n; n = n->next) {
-        if (reads_stmt(n, id)) {
-            return true;
-        }
-    }
-    return false;
+    reading r = {id, false};
+    ast one = *stmt;  // without those after it
+    one.next = NULL;
+    find_read(&r, &one, ROLE_BODY);
+    return r.found;
 }
 
 // Statements from..to that use the name's value before statement `to` changes it.
 static bool run_readers(interp *it, vmodule *m, sym id, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {
-        if (m->stmts[i].state == 0 && reads_stmt(m->stmts[i].node, id) && !run_stmt(it, m, i)) {
+        if (m->stmts[i].state == 0 && reads(m->stmts[i].node, id) && !run_stmt(it, m, i)) {
             return false;
         }
     }

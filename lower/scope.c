@@ -3,8 +3,7 @@
 
 // ---- pass 2: what each name means. The AST is ours to annotate.
 
-static void resolve_stmts(builder *b, ast *n);
-static void resolve_expr(builder *b, ast *e);
+static void resolve(void *ctx, ast *list, ast_role role);
 
 static uint32_t new_slot(builder *b, sym id)
 {
@@ -44,9 +43,8 @@ static uint32_t capture(builder *b, sym id)
     return v->cell;
 }
 
-static void resolve_name(builder *b, ast *e)
+static void resolve_name(builder *b, ast *e, sym id)
 {
-    sym id = e->u.id;
     for (uint32_t i = b->hidden.n; i-- > 0;) {
         if (b->hidden.at[i] == id) {
             if (b->hidden_slot.at[i] & 0x40000000u) {  // captured by a nested function
@@ -104,311 +102,100 @@ static void hide(builder *b, ast *t)
 }
 
 // Does an expression hold a function that could capture a comprehension's variables?
-static bool has_function(const ast *e)
+static void find_function(void *found, ast *list, ast_role role)
 {
-    for (; e; e = e->next) {
-        switch ((ast_kind)e->kind) {
-        case AST_LAMBDA:
-        case AST_GENEXP: return true;
-        case AST_FSTRING:
-        case AST_TUPLE:
-        case AST_LIST:
-        case AST_SET:
-        case AST_DICT:
-            if (has_function(e->u.list.first)) {
-                return true;
-            }
-            break;
-        case AST_FORMAT:
-            if (has_function(e->u.format.value) || has_function(e->u.format.spec)) {
-                return true;
-            }
-            break;
-        case AST_PAIR:
-        case AST_UNARY:
-        case AST_BINARY:
-        case AST_BOOLOP:
-        case AST_COMPARE:
-        case AST_CMP:
-        case AST_STARRED:
-        case AST_WALRUS:
-        case AST_AWAIT:
-        case AST_YIELD:
-        case AST_YIELD_FROM:
-            if (has_function(e->u.bin.l) || has_function(e->u.bin.r)) {
-                return true;
-            }
-            break;
-        case AST_CALL:
-            if (has_function(e->u.call.fn) || has_function(e->u.call.args)) {
-                return true;
-            }
-            break;
-        case AST_ARG:
-        case AST_ATTR:
-            if (has_function(e->u.named.value)) {
-                return true;
-            }
-            break;
-        case AST_INDEX:
-            if (has_function(e->u.index.value) || has_function(e->u.index.key)) {
-                return true;
-            }
-            break;
-        case AST_SLICE:
-        case AST_TERNARY:
-            if (has_function(e->u.three.a) || has_function(e->u.three.b) ||
-                has_function(e->u.three.c)) {
-                return true;
-            }
-            break;
-        case AST_LISTCOMP:
-        case AST_SETCOMP:
-        case AST_DICTCOMP:
-            if (has_function(e->u.comp.elt) || has_function(e->u.comp.value)) {
-                return true;
-            }
-            for (const ast *c = e->u.comp.clauses; c; c = c->next) {
-                if (has_function(c->u.clause.iter) || has_function(c->u.clause.conds)) {
-                    return true;
-                }
-            }
-            break;
-        default: break;
-        }
+    for (const ast *n = list; n; n = n->next) {
+        *(bool *)found |= n->kind == AST_LAMBDA || n->kind == AST_GENEXP;
+        ast_children(n, role, find_function, found);
     }
-    return false;
+}
+
+bool scope_is_unit(const ast *n)
+{
+    return n->kind == AST_LAMBDA || n->kind == AST_DEF || n->kind == AST_CLASS ||
+           (ast_is_comp(n) && n->scope == COMP_FUNCTION);
+}
+
+void scope_outside(const ast *n, ast_role role, ast_visit *fn, void *ctx)
+{
+    if (ast_is_comp(n) && scope_is_unit(n)) {
+        fn(ctx, n->u.comp.clauses->u.clause.iter, ROLE_OPERAND);
+    } else {
+        ast_children(n, role, fn, ctx);  // fn leaves what is ROLE_INNER alone
+    }
+}
+
+static void visit(ast_visit *fn, void *ctx, ast *list, ast_role role)
+{
+    if (list) {
+        fn(ctx, list, role);
+    }
+}
+
+void scope_inside(const ast *n, ast_visit *fn, void *ctx)
+{
+    if (n->kind == AST_LAMBDA) {
+        fn(ctx, n->u.lambda.body, ROLE_OPERAND);
+    } else if (n->kind == AST_DEF || n->kind == AST_CLASS) {
+        fn(ctx, n->u.def.body, ROLE_BODY);
+    } else {
+        for (const ast *c = n->u.comp.clauses; c; c = c->next) {
+            fn(ctx, c->u.clause.target, ROLE_TARGET);
+            if (c != n->u.comp.clauses) {
+                fn(ctx, c->u.clause.iter, ROLE_OPERAND);
+            }
+            visit(fn, ctx, c->u.clause.conds, ROLE_OPERAND);
+        }
+        fn(ctx, n->u.comp.elt, ROLE_OPERAND);
+        visit(fn, ctx, n->u.comp.value, ROLE_OPERAND);
+    }
 }
 
 // A comprehension is run in place with variables of its own. When a function inside captures them
-// it becomes a function itself (SCOPE on the comprehension node: 1), so that they live in cells. A
-// generator expression always is one: it may outlive the function around it.
+// it becomes a function itself, so that they live in cells. A generator expression always is one:
+// it may outlive the function around it.
 static void resolve_comp(builder *b, ast *e)
 {
-    bool function =
-        e->kind == AST_GENEXP || has_function(e->u.comp.elt) || has_function(e->u.comp.value);
-    for (const ast *c = e->u.comp.clauses; c && !function; c = c->next) {
-        function = has_function(c->u.clause.conds) ||
-                   (c != e->u.comp.clauses && has_function(c->u.clause.iter));
-    }
+    bool function = e->kind == AST_GENEXP;
+    scope_inside(e, find_function, &function);
     if (function) {
-        resolve_expr(b, e->u.comp.clauses->u.clause.iter);  // evaluated outside
-        unit *u = resolve_unit(b, b->it, UNIT_FUNC, e);
-        e->cache = u;
-        e->scope = 1;
+        e->scope = COMP_FUNCTION;
+        scope_outside(e, ROLE_OPERAND, resolve, b);
+        e->cache = resolve_unit(b, b->it, UNIT_FUNC, e);
         return;
     }
     uint32_t mark = b->hidden.n;
     for (ast *c = e->u.comp.clauses; c; c = c->next) {
-        resolve_expr(b, c->u.clause.iter);
+        resolve(b, c->u.clause.iter, ROLE_OPERAND);
         hide(b, c->u.clause.target);
         if (c->u.clause.target->kind == AST_INDEX || c->u.clause.target->kind == AST_ATTR) {
-            resolve_expr(b, c->u.clause.target);
+            resolve(b, c->u.clause.target, ROLE_TARGET);
         }
-        resolve_expr(b, c->u.clause.conds);
+        resolve(b, c->u.clause.conds, ROLE_OPERAND);
     }
-    resolve_expr(b, e->u.comp.elt);
-    resolve_expr(b, e->u.comp.value);
+    resolve(b, e->u.comp.elt, ROLE_OPERAND);
+    resolve(b, e->u.comp.value, ROLE_OPERAND);
     b->hidden.n = b->hidden_slot.n = mark;
 }
 
-static void resolve_params_outside(builder *b, ast *params)
+static void resolve(void *ctx, ast *list, ast_role role)
 {
-    for (ast *p = params; p; p = p->next) {
-        resolve_expr(b, p->u.param.dflt);
+    builder *b = ctx;
+    if (role == ROLE_INNER || role == ROLE_ANNOTATION) {
+        return;
     }
-}
-
-// Calls fn with each list of operands of an expression that makes no scope of its own.
-void scope_operands(const ast *e, void (*fn)(void *ctx, ast *list), void *ctx)
-{
-    switch ((ast_kind)e->kind) {
-    case AST_FSTRING:
-    case AST_TUPLE:
-    case AST_LIST:
-    case AST_SET:
-    case AST_DICT: fn(ctx, e->u.list.first); break;
-    case AST_FORMAT:
-        fn(ctx, e->u.format.value);
-        fn(ctx, e->u.format.spec);
-        break;
-    case AST_PAIR:
-    case AST_UNARY:
-    case AST_BINARY:
-    case AST_BOOLOP:
-    case AST_COMPARE:
-    case AST_CMP:
-    case AST_STARRED:
-    case AST_AWAIT:
-    case AST_YIELD:
-    case AST_YIELD_FROM:
-    case AST_WALRUS:
-        fn(ctx, e->u.bin.l);
-        fn(ctx, e->u.bin.r);
-        break;
-    case AST_CALL:
-        fn(ctx, e->u.call.fn);
-        fn(ctx, e->u.call.args);
-        break;
-    case AST_ARG:
-    case AST_ATTR: fn(ctx, e->u.named.value); break;
-    case AST_INDEX:
-        fn(ctx, e->u.index.value);
-        fn(ctx, e->u.index.key);
-        break;
-    case AST_SLICE:
-    case AST_TERNARY:
-        fn(ctx, e->u.three.a);
-        fn(ctx, e->u.three.b);
-        fn(ctx, e->u.three.c);
-        break;
-    default: break;
-    }
-}
-
-static void resolve_operand(void *b, ast *list)
-{
-    resolve_expr(b, list);
-}
-
-static void resolve_expr(builder *b, ast *e)
-{
-    for (; e; e = e->next) {
-        switch ((ast_kind)e->kind) {
-        case AST_NAME: resolve_name(b, e); break;
-        case AST_LAMBDA:
-            resolve_params_outside(b, e->u.lambda.params);
-            e->cache = resolve_unit(b, b->it, UNIT_FUNC, e);
-            break;
-        case AST_LISTCOMP:
-        case AST_SETCOMP:
-        case AST_DICTCOMP:
-        case AST_GENEXP: resolve_comp(b, e); break;
-        default: scope_operands(e, resolve_operand, b); break;
+    for (ast *n = list; n; n = n->next) {
+        sym id = n->kind == AST_NAME ? n->u.id : scope_bound_name(b->it, n);
+        if (ast_is_comp(n)) {
+            resolve_comp(b, n);
+            continue;
         }
-    }
-}
-
-static void resolve_pattern(builder *b, ast *p)
-{
-    for (; p; p = p->next) {
-        switch ((ast_kind)p->kind) {
-        case AST_PAT_VALUE: resolve_expr(b, p->u.pat.a); break;
-        case AST_PAT_SEQ:
-        case AST_PAT_OR: resolve_pattern(b, p->u.list.first); break;
-        case AST_PAT_AS:
-        case AST_PAT_MAP: resolve_pattern(b, p->u.pat.a); break;
-        case AST_PAIR:
-            resolve_expr(b, p->u.bin.l);
-            resolve_pattern(b, p->u.bin.r);
-            break;
-        case AST_PAT_CLASS:
-            resolve_expr(b, p->u.pat.a);
-            for (ast *a = p->u.pat.b; a; a = a->next) {
-                resolve_pattern(b, a->u.named.value);
-            }
-            break;
-        default: break;
+        ast_children(n, role, resolve, b);
+        if (id) {
+            resolve_name(b, n, id);
         }
-        // A captured name is stored like an assignment to it.
-        if (p->kind == AST_PAT_CAPTURE || p->kind == AST_PAT_STAR || p->kind == AST_PAT_REST ||
-            p->kind == AST_PAT_AS) {
-            if (p->u.pat.id) {
-                ast nm = {.kind = AST_NAME, .u.id = p->u.pat.id};
-                resolve_name(b, &nm);
-                p->scope = nm.scope;
-                p->slot = nm.slot;
-            }
-        }
-    }
-}
-
-static void resolve_named(builder *b, ast *s, sym id)
-{
-    ast nm = {.kind = AST_NAME, .u.id = id};
-    resolve_name(b, &nm);
-    s->scope = nm.scope;
-    s->slot = nm.slot;
-}
-
-static void resolve_stmts(builder *b, ast *n)
-{
-    for (; n; n = n->next) {
-        switch ((ast_kind)n->kind) {
-        case AST_EXPR:
-        case AST_RETURN:
-        case AST_ASSERT:
-        case AST_RAISE:
-        case AST_AUGASSIGN:
-            resolve_expr(b, n->u.bin.l);
-            resolve_expr(b, n->u.bin.r);
-            break;
-        case AST_ASSIGN:
-        case AST_ANNASSIGN:
-            resolve_expr(b, n->u.assign.targets);
-            resolve_expr(b, n->u.assign.value);
-            break;
-        case AST_DEL: resolve_expr(b, n->u.list.first); break;
-        case AST_IMPORT:
-            for (ast *a = n->u.list.first; a; a = a->next) {
-                resolve_named(
-                    b, a, a->u.alias.as ? a->u.alias.as : scope_root_name(b->it, a->u.alias.path));
-            }
-            break;
-        case AST_FROM:
-            for (ast *a = n->u.from.aliases; a; a = a->next) {
-                resolve_named(b, a, a->u.alias.as ? a->u.alias.as : a->u.alias.path);
-            }
-            break;
-        case AST_IF:
-        case AST_WHILE:
-        case AST_FOR:
-            resolve_expr(b, n->u.flow.cond);
-            resolve_expr(b, n->u.flow.target);
-            resolve_stmts(b, n->u.flow.body);
-            resolve_stmts(b, n->u.flow.orelse);
-            break;
-        case AST_TRY:
-            resolve_stmts(b, n->u.try_.body);
-            for (ast *h = n->u.try_.handlers; h; h = h->next) {
-                resolve_expr(b, h->u.handler.type);
-                if (h->u.handler.as) {
-                    resolve_named(b, h, h->u.handler.as);
-                }
-                resolve_stmts(b, h->u.handler.body);
-            }
-            resolve_stmts(b, n->u.try_.orelse);
-            resolve_stmts(b, n->u.try_.final);
-            break;
-        case AST_WITH:
-            for (ast *w = n->u.with.items; w; w = w->next) {
-                resolve_expr(b, w->u.withitem.value);
-                resolve_expr(b, w->u.withitem.target);
-            }
-            resolve_stmts(b, n->u.with.body);
-            break;
-        case AST_DEF:
-            resolve_expr(b, n->u.def.decorators);
-            resolve_params_outside(b, n->u.def.params);
-            resolve_named(b, n, n->u.def.id);
-            n->cache = resolve_unit(b, b->it, UNIT_FUNC, n);
-            break;
-        case AST_CLASS:
-            resolve_expr(b, n->u.def.decorators);
-            resolve_expr(b, n->u.def.params);
-            resolve_named(b, n, n->u.def.id);
-            n->cache = resolve_unit(b, b->it, UNIT_CLASS, n);
-            break;
-        case AST_MATCH:
-            resolve_expr(b, n->u.match.subject);
-            for (ast *c = n->u.match.cases; c; c = c->next) {
-                resolve_pattern(b, c->u.match.subject);
-                resolve_expr(b, c->u.match.guard);
-                resolve_stmts(b, c->u.match.body);
-            }
-            break;
-        case AST_TYPE_ALIAS: resolve_named(b, n, n->u.type.id); break;
-        default: break;
+        if (scope_is_unit(n)) {
+            n->cache = resolve_unit(b, b->it, n->kind == AST_CLASS ? UNIT_CLASS : UNIT_FUNC, n);
         }
     }
 }
@@ -451,25 +238,20 @@ static unit *resolve_unit(builder *up, interp *it, unit_kind kind, ast *node)
     u->parent = up ? up->u : NULL;
     u->node = node;
     u->star = u->starstar = -1;
-    ast *body = NULL, *expr = NULL;
-    bool comp = false;
     if (node->kind == AST_LAMBDA) {
-        expr = node->u.lambda.body;
         add_params(&b, node->u.lambda.params);
-        scope_bind_expr(&b, expr);
-    } else if (kind == UNIT_FUNC && node->kind != AST_DEF) {
-        comp = true;
-        for (ast *c = node->u.comp.clauses; c; c = c->next) {
-            scope_bind_target(&b, c->u.clause.target);
-        }
-    } else {
-        body = node->u.def.body;
+    } else if (node->kind == AST_DEF || node->kind == AST_CLASS) {
         u->has_body_list = true;
-        scope_declare(&b, body);
+        scope_declare(&b, node->u.def.body, ROLE_BODY);
         if (kind == UNIT_FUNC) {
             add_params(&b, node->u.def.params);
         }
-        scope_bind_list(&b, body);
+    }
+    if (node->kind == AST_LAMBDA || u->has_body_list) {
+        scope_inside(node, scope_bind, &b);
+    }
+    for (ast *c = ast_is_comp(node) ? node->u.comp.clauses : NULL; c; c = c->next) {
+        scope_bind(&b, c->u.clause.target, ROLE_TARGET);  // a walrus binds outside
     }
     for (uint32_t i = 0; i < b.vars.n; i++) {
         var *v = &b.vars.at[i];
@@ -477,32 +259,8 @@ static unit *resolve_unit(builder *up, interp *it, unit_kind kind, ast *node)
             v->slot = new_slot(&b, v->id);
         }
     }
-    if (comp) {
-        for (ast *c = node->u.comp.clauses; c; c = c->next) {
-            resolve_expr(&b, c->u.clause.target);
-            if (c != node->u.comp.clauses) {
-                resolve_expr(&b, c->u.clause.iter);
-            }
-            resolve_expr(&b, c->u.clause.conds);
-        }
-        resolve_expr(&b, node->u.comp.elt);
-        resolve_expr(&b, node->u.comp.value);
-        for (ast *c = node->u.comp.clauses; c; c = c->next) {
-            scope_fix_expr(&b, c->u.clause.target);
-            if (c != node->u.comp.clauses) {
-                scope_fix_expr(&b, c->u.clause.iter);
-            }
-            scope_fix_expr(&b, c->u.clause.conds);
-        }
-        scope_fix_expr(&b, node->u.comp.elt);
-        scope_fix_expr(&b, node->u.comp.value);
-    } else if (expr) {
-        resolve_expr(&b, expr);
-        scope_fix_expr(&b, expr);
-    } else {
-        resolve_stmts(&b, body);
-        scope_fix_stmts(&b, body);
-    }
+    scope_inside(node, resolve, &b);
+    scope_inside(node, scope_fix, &b);
     u->nlocals = b.slots.n;
     u->slot_name = b.slots.at;
     u->nown = b.own.n;
@@ -524,10 +282,10 @@ unit *scope_module(interp *it, vmodule *m)
     u->kind = UNIT_MODULE;
     u->star = u->starstar = -1;
     ast *body = m->lm->ast->body;
-    resolve_stmts(&b, body);
-    scope_fix_stmts(&b, body);
+    resolve(&b, body, ROLE_BODY);
+    scope_fix(&b, body, ROLE_BODY);
     u->nlocals = b.slots.n;
     u->slot_name = b.slots.at;
-    scope_fix_units(u, body);
+    scope_fix_units(u, body, ROLE_BODY);
     return u;
 }

@@ -1,6 +1,7 @@
 #include "parser/check.h"
 
 #include "base/vec.h"
+#include "lang/ast_children.h"
 
 #include <string.h>
 
@@ -123,6 +124,12 @@ static void yield(const ast *n, const place *at)
     }
 }
 
+static void operand(void *at, ast *list, ast_role role)
+{
+    (void)role;
+    exprs(list, *(const place *)at);
+}
+
 static void expr(const ast *n, place at)
 {
     switch ((ast_kind)n->kind) {
@@ -134,12 +141,6 @@ static void expr(const ast *n, place at)
         }
         break;
     case AST_STARRED: diag_lone_starred(at.ds, here(&at, n)); break;
-    case AST_DICT:
-    case AST_FSTRING: exprs(n->u.list.first, at); break;
-    case AST_FORMAT:
-        exprs(n->u.format.value, at);
-        exprs(n->u.format.spec, at);
-        break;
     case AST_YIELD:
     case AST_YIELD_FROM:
         yield(n, &at);
@@ -151,34 +152,9 @@ static void expr(const ast *n, place at)
         }
         exprs(n->u.bin.l, at);
         break;
-    case AST_PAIR:
-    case AST_UNARY:
-    case AST_BINARY:
-    case AST_BOOLOP:
-    case AST_COMPARE:
-    case AST_CMP:
-        exprs(n->u.bin.l, at);
-        exprs(n->u.bin.r, at);
-        break;
     case AST_WALRUS:
         walrus(n, &at);
         exprs(n->u.bin.r, at);
-        break;
-    case AST_CALL:
-        exprs(n->u.call.fn, at);
-        exprs(n->u.call.args, at);
-        break;
-    case AST_ARG:
-    case AST_ATTR: exprs(n->u.named.value, at); break;
-    case AST_INDEX:
-        exprs(n->u.index.value, at);
-        exprs(n->u.index.key, at);
-        break;
-    case AST_SLICE:
-    case AST_TERNARY:
-        exprs(n->u.three.a, at);
-        exprs(n->u.three.b, at);
-        exprs(n->u.three.c, at);
         break;
     case AST_LAMBDA: {
         params(n->u.lambda.params, at);
@@ -193,7 +169,7 @@ static void expr(const ast *n, place at)
     case AST_SETCOMP:
     case AST_DICTCOMP:
     case AST_GENEXP: comprehension(n, at); break;
-    default: break;
+    default: ast_children(n, ROLE_OPERAND, operand, &at); break;
     }
 }
 
@@ -249,112 +225,29 @@ static void see(use *u, sym id, uint32_t at)
     }
 }
 
-static void find_use(const ast *n, use *u);
-
-static void find_list(const ast *n, use *u)
+static void find_use(void *ctx, ast *list, ast_role role)
 {
-    for (; n; n = n->next) {
-        find_use(n, u);
-    }
-}
-
-static void find_flow(const ast *n, use *u)
-{
-    switch ((ast_kind)n->kind) {
-    case AST_IF:
-    case AST_WHILE:
-    case AST_FOR:
-        find_list(n->u.flow.target, u);
-        find_list(n->u.flow.cond, u);
-        find_list(n->u.flow.body, u);
-        find_list(n->u.flow.orelse, u);
-        break;
-    case AST_TRY:
-        find_list(n->u.try_.body, u);
-        find_list(n->u.try_.handlers, u);
-        find_list(n->u.try_.orelse, u);
-        find_list(n->u.try_.final, u);
-        break;
-    case AST_HANDLER:
-        if (n->u.handler.as) {
-            see(u, n->u.handler.as, n->at.lo);
+    for (const ast *n = list; n && role != ROLE_INNER; n = n->next) {
+        sym id = n->kind == AST_NAME ? n->u.id : ast_bound_name(n);
+        if (id) {
+            see(ctx, id, n->at.lo);
         }
-        find_list(n->u.handler.type, u);
-        find_list(n->u.handler.body, u);
-        break;
-    case AST_WITH:
-        find_list(n->u.with.items, u);
-        find_list(n->u.with.body, u);
-        break;
-    case AST_WITHITEM:
-        find_list(n->u.withitem.value, u);
-        find_list(n->u.withitem.target, u);
-        break;
-    case AST_ASSIGN:
-    case AST_ANNASSIGN:
-        find_list(n->u.assign.targets, u);
-        find_list(n->u.assign.ann, u);
-        find_list(n->u.assign.value, u);
-        break;
-    case AST_DEF:
-    case AST_CLASS: see(u, n->u.def.id, n->at.lo); break;
-    default: break;
-    }
-}
-
-static void find_use(const ast *n, use *u)
-{
-    switch ((ast_kind)n->kind) {
-    case AST_NAME: see(u, n->u.id, n->at.lo); break;
-    case AST_TUPLE:
-    case AST_LIST:
-    case AST_SET:
-    case AST_DICT:
-    case AST_FSTRING:
-    case AST_DEL:
-    case AST_IMPORT: find_list(n->u.list.first, u); break;
-    case AST_FROM: find_list(n->u.from.aliases, u); break;
-    case AST_ALIAS: see(u, n->u.alias.as ? n->u.alias.as : n->u.alias.path, n->at.lo); break;
-    case AST_FORMAT: find_list(n->u.format.value, u); break;
-    case AST_EXPR:
-    case AST_RETURN:
-    case AST_RAISE:
-    case AST_ASSERT:
-    case AST_AUGASSIGN:
-    case AST_PAIR:
-    case AST_UNARY:
-    case AST_BINARY:
-    case AST_BOOLOP:
-    case AST_COMPARE:
-    case AST_CMP:
-    case AST_STARRED:
-    case AST_WALRUS:
-        find_list(n->u.bin.l, u);
-        find_list(n->u.bin.r, u);
-        break;
-    case AST_CALL:
-        find_list(n->u.call.fn, u);
-        find_list(n->u.call.args, u);
-        break;
-    case AST_ARG:
-    case AST_ATTR: find_list(n->u.named.value, u); break;
-    case AST_INDEX:
-        find_list(n->u.index.value, u);
-        find_list(n->u.index.key, u);
-        break;
-    case AST_SLICE:
-    case AST_TERNARY:
-        find_list(n->u.three.a, u);
-        find_list(n->u.three.b, u);
-        find_list(n->u.three.c, u);
-        break;
-    default: find_flow(n, u); break;
+        if (n->kind == AST_CLAUSE) {  // only the outermost iterable belongs to this scope
+            find_use(ctx, n->u.clause.iter, ROLE_OPERAND);
+            return;
+        }
+        if (!ast_is_comp(n)) {
+            ast_children(n, role, find_use, ctx);
+        } else {
+            find_use(ctx, n->u.comp.clauses, ROLE_PART);
+        }
     }
 }
 
 // The scope whose declarations are being checked: its parameters and its body.
 typedef struct scope {
-    const ast *params, *body;
+    const ast *params;
+    ast *body;
     use used;
     bool filled;  // used is, since the first declaration
 } scope;
@@ -364,7 +257,7 @@ static void declaration(const ast *n, const place *at, scope *sc)
     if (!sc->filled) {
         sc->filled = true;
         sc->used.mem = at->ds->mem;
-        find_list(sc->body, &sc->used);
+        find_use(&sc->used, sc->body, ROLE_BODY);
     }
     for (const ast *id = n->u.list.first; id; id = id->next) {
         const char *what = NULL;
@@ -694,16 +587,9 @@ static void stmt(const ast *n, place at, scope *sc)
     case AST_RAISE:
     case AST_ASSERT:
     case AST_AUGASSIGN:
-        exprs(n->u.bin.l, at);
-        exprs(n->u.bin.r, at);
-        break;
     case AST_ASSIGN:
     case AST_ANNASSIGN:
-        exprs(n->u.assign.targets, at);
-        exprs(n->u.assign.ann, at);
-        exprs(n->u.assign.value, at);
-        break;
-    case AST_DEL: exprs(n->u.list.first, at); break;
+    case AST_DEL: ast_children(n, ROLE_BODY, operand, &at); break;
     case AST_GLOBAL:
     case AST_NONLOCAL: declaration(n, &at, sc); break;
     case AST_FROM: from_import(n, &at); break;
