@@ -294,6 +294,17 @@ static uint32_t merged_free_dims(const operand *o)
     return n;
 }
 
+// Elements of a partition without those that a broadcast repeats: published kernels read a column
+// of PSUM more often than the limit counts.
+static uint64_t held_elems(const operand *o)
+{
+    uint64_t n = 1;
+    for (uint32_t d = 1; d < o->ndim; d++) {
+        n *= o->dims[d].stride ? o->dims[d].count : 1;
+    }
+    return n;
+}
+
 diag *check_start(check *c, uint8_t i, uint32_t partitions)
 {
     const operand *o = &c->in[i];
@@ -308,6 +319,21 @@ diag *check_start(check *c, uint8_t i, uint32_t partitions)
                                    partitions, allowed);
     diag_help(c->e->pend, d, "a DMA may start anywhere: move the rows with dma_copy");
     return d;
+}
+
+// Steps are 16-bit numbers of elements.
+static void wide_step(check *c, uint8_t i)
+{
+    const operand *o = &c->in[i];
+    for (uint32_t d = 1; d < o->ndim; d++) {
+        int64_t step = o->dims[d].stride;
+        bool merged = d + 1 < o->ndim && step == o->dims[d + 1].stride * o->dims[d + 1].count;
+        if (o->dims[d].count > 1 && (step > INT16_MAX || step < INT16_MIN) && !merged &&
+            check_warn_first(c->e, D_access_pattern_step, c->at)) {
+            diag_access_pattern_step(c->e->warn, c->at, INSN(c), check_what(c, i), (long long)step, INT16_MIN,
+                                     INT16_MAX);
+        }
+    }
 }
 
 static diag *on_chip(check *c, uint8_t i, unsigned flags)
@@ -333,11 +359,12 @@ static diag *on_chip(check *c, uint8_t i, unsigned flags)
     }
     unsigned limit = o->buffer == BUF_PSUM ? 4096 : 65536;
     unsigned engines = c->e->plan[c->op].engines;
-    if (o->free_elems > limit && engines != E_T && engines != E_G) {
+    if (o->free_elems > limit && held_elems(o) > limit && engines != E_T && engines != E_G) {
         return diag_free_limit(ds, c->at, INSN(c), check_what(c, i),
                                (unsigned long long)o->free_elems,
                                o->buffer == BUF_PSUM ? "PSUM" : "SBUF", limit);
     }
+    wide_step(c, i);
     if (o->ndim > 5) {
         uint32_t n = merged_free_dims(o);
         if (n > 4) {
@@ -500,6 +527,89 @@ diag *check_engine(check *c)
     return NULL;
 }
 
+// ---- indirect views
+
+static const ir_view *index_of(const check *c, const operand *o)
+{
+    return &c->p->views.at[c->p->dyns.at[o->view->dyn].src];
+}
+
+static bool placed(const check *c, const ir_view *v, uint32_t *start)
+{
+    const ir_tensor *t = &c->p->tensors.at[v->tensor];
+    *start = v->part + (t->manual ? t->addr_part : 0u);
+    return t->manual;
+}
+
+static diag *index_fault(check *c, uint8_t i, const char *why)
+{
+    return diag_indirect_placement(c->e->pend, c->at, INSN(c), check_what(c, i), why);
+}
+
+// The operand whose partitions a scattered dst follows: the first input.
+static int first_input(const check *c)
+{
+    for (uint8_t i = 0; i < c->e->plan[c->op].views; i++) {
+        uint8_t type = c->info->params[i].type;
+        if (c->in[i].view && (type == PT_IN || type == PT_SRC)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+// What the index of the indirect operand i must start with: the tile that is gathered, or the
+// first input of a scatter (its index when it is itself indirect and in PSUM).
+static const ir_view *goes_with(const check *c, uint8_t i)
+{
+    if (c->info->params[i].type == PT_IN || c->info->params[i].type == PT_SRC) {
+        return c->in[i].view;
+    }
+    int k = first_input(c);
+    if (k < 0 || c->in[k].buffer == BUF_SBUF) {
+        return k < 0 ? NULL : c->in[k].view;
+    }
+    return c->in[k].dyn == DYN_INDIRECT ? index_of(c, &c->in[k]) : NULL;
+}
+
+static diag *indirect_views(check *c)
+{
+    uint32_t group = c->engine == ENG_TENSOR ? 32 : 16;
+    for (uint8_t i = 0; i < c->e->plan[c->op].views; i++) {
+        const operand *o = &c->in[i];
+        if (!o->view || o->dyn != DYN_INDIRECT) {
+            continue;
+        }
+        bool written = c->info->params[i].type != PT_IN && c->info->params[i].type != PT_SRC;
+        const ir_view *index = index_of(c, o), *with = goes_with(c, i);
+        uint64_t room = group * (uint64_t)ir_free_elems(c->p, index);
+        uint32_t start, other = 0;
+        if (c->p->dyns.at[o->view->dyn].num_elem > room) {
+            return diag_indirect_index(
+                c->e->pend, c->at, INSN(c),
+                check_text(c, "%s holds %llu offsets for %u partitions, %s takes %u",
+                           check_view_text(c->e, "index", index), (unsigned long long)room, group,
+                           check_what(c, i), c->p->dyns.at[o->view->dyn].num_elem));
+        }
+        if (written && c->engine == ENG_SCALAR && o->buffer == BUF_PSUM) {
+            return index_fault(c, i, "the Scalar engine does not scatter into PSUM");
+        }
+        bool fixed = placed(c, index, &start);
+        if (start % 32) {
+            return index_fault(c, i,
+                               check_text(c, "its index starts at partition %u, not at a multiple "
+                                             "of 32",
+                                          start));
+        }
+        if (with && fixed && placed(c, with, &other) && start != other) {
+            return index_fault(c, i,
+                               check_text(c, "its index starts at partition %u and %s at %u", start,
+                                          written ? "the first input" : "the tile", other));
+        }
+    }
+    return NULL;
+}
+
 // After the engine is known: GpSimd and PSUM.
 static diag *engine_spaces(check *c)
 {
@@ -644,5 +754,5 @@ diag *check_instr(check *c)
     if (!d) {
         d = engine_spaces(c);
     }
-    return d;
+    return d ? d : indirect_views(c);
 }

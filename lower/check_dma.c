@@ -289,6 +289,26 @@ static diag *compute_source(check *c, const ir_view *v, uint32_t k, bool *indire
     return NULL;
 }
 
+static const ir_view *compute_view(const check *c, const ir_arg *srcs, uint32_t k)
+{
+    return &c->p->views.at[c->p->args.at[srcs->v + k].v];
+}
+
+static bool compute_static(const check *c, const ir_arg *srcs)
+{
+    bool fixed = !c->in[0].view->dyn;
+    for (uint32_t k = 0; k < (uint16_t)srcs->aux; k++) {
+        fixed = fixed && !compute_view(c, srcs, k)->dyn;
+    }
+    return fixed;
+}
+
+static bool compute_in_place(const check *c, const ir_arg *srcs)
+{
+    uint32_t own = c->in[0].view->tensor;
+    return compute_view(c, srcs, 0)->tensor == own || compute_view(c, srcs, 1)->tensor == own;
+}
+
 diag *check_dma_compute(check *c)
 {
     const ir_arg *srcs = &c->args[ARG(dma_compute, srcs)],
@@ -305,7 +325,7 @@ diag *check_dma_compute(check *c)
     }
     diag *d = vector_view(c, &c->in[0], indirect ? check_what(c, 0) : "");
     for (uint32_t k = 0; k < n && !d; k++) {
-        d = compute_source(c, &c->p->views.at[c->p->args.at[srcs->v + k].v], k, &indirect);
+        d = compute_source(c, compute_view(c, srcs, k), k, &indirect);
     }
     if (d) {
         return d;
@@ -322,6 +342,12 @@ diag *check_dma_compute(check *c)
                 return compute_fault(c, "every scale must be 1.0");
             }
         }
+    }
+    if (!indirect && !compute_static(c, srcs)) {
+        return compute_fault(c, "without a vector_offset every address must be known");
+    }
+    if (indirect && n == 2 && !compute_in_place(c, srcs)) {
+        return compute_fault(c, "with a vector_offset it adds to dst: one source must be dst");
     }
     if (indirect && n != 2) {
         return compute_fault(c,

@@ -20,11 +20,24 @@ static diag *wrong_tile(check *c, const char *why)
     return diag_matmul_tile(c->e->pend, c->at, INSN(c), why);
 }
 
-// tile_position and tile_size: rows (and columns) of the systolic array that take part.
-static diag *tiling(check *c, uint8_t posi, uint8_t sizei, uint64_t k, uint64_t m)
+typedef struct tile_args {
+    int64_t pos[2], size[2];  // row, column
+    uint32_t np, ns;          // numbers given
+} tile_args;
+
+static tile_args tile_of(const check *c, uint8_t posi, uint8_t sizei)
 {
-    int64_t pos[2] = {0}, size[2] = {0};
-    uint32_t np = check_ints(c, posi, pos, 2), ns = check_ints(c, sizei, size, 2);
+    tile_args t = {{0}, {0}, 0, 0};
+    t.np = check_ints(c, posi, t.pos, 2);
+    t.ns = check_ints(c, sizei, t.size, 2);
+    return t;
+}
+
+// tile_position and tile_size: rows (and columns) of the systolic array that take part.
+static diag *tiling(check *c, tile_args t, uint64_t k, uint64_t m)
+{
+    const int64_t *pos = t.pos, *size = t.size;
+    uint32_t np = t.np, ns = t.ns;
     if (np == 0 && ns == 0) {
         return NULL;
     }
@@ -200,6 +213,33 @@ static diag *transpose_types(check *c, uint8_t dst, uint8_t src)
     return NULL;
 }
 
+// Indirect operands: 16-bit or float8, the whole array; a transpose gathers only what it moves.
+static diag *indirect_matmul(check *c, tile_args t, bool transpose)
+{
+    enum {
+        DST = ARG(nc_matmul, dst),
+        STAT = ARG(nc_matmul, stationary),
+        MOV = ARG(nc_matmul, moving)
+    };
+    if (transpose && c->in[MOV].dyn == DYN_INDIRECT) {
+        return diag_indirect_not_allowed(c->e->pend, c->at, INSN(c), check_what(c, MOV));
+    }
+    bool any = false;
+    for (uint8_t i = DST; i <= MOV; i++) {
+        if (c->in[i].dyn != DYN_INDIRECT) {
+            continue;
+        }
+        any = true;
+        diag *d = i == DST ? NULL : check_dtype_in(c, i, F16S | F8S);
+        if (d) {
+            return d;
+        }
+    }
+    return any && (t.pos[0] || t.pos[1])
+               ? wrong_tile(c, "an indirect operand needs tile_position (0, 0)")
+               : NULL;
+}
+
 static diag *double_row(check *c, uint8_t i, uint64_t *columns)
 {
     const operand *o = &c->in[i];
@@ -227,6 +267,7 @@ diag *check_nc_matmul(check *c)
         MOV = ARG(nc_matmul, moving)
     };
     ir_arg *acc = &c->args[ARG(nc_matmul, accumulate)];
+    tile_args tile = tile_of(c, ARG(nc_matmul, tile_position), ARG(nc_matmul, tile_size));
     bool transpose = ira_integer(c->args[ARG(nc_matmul, is_transpose)]) != 0;
     bool rows2 = c->args[ARG(nc_matmul, perf_mode)].v == ISAE_matmul_perf_mode_double_row;
     uint64_t m = c->in[STAT].free_elems, n = c->in[MOV].free_elems;
@@ -236,6 +277,9 @@ diag *check_nc_matmul(check *c)
                       : double_row(c, STAT, &m);
         if (!d) {
             d = double_row(c, MOV, &n);
+        }
+        if (!d && tile.ns == 2 && tile.size[1] != 128) {
+            d = diag_matmul_double_row(c->e->pend, c->at, INSN(c), "takes no column tiles");
         }
     }
     if (!d && transpose) {
@@ -257,9 +301,10 @@ diag *check_nc_matmul(check *c)
     if (!d) {
         d = one_bank(c, DST);
     }
-    return d ? d
-             : tiling(c, ARG(nc_matmul, tile_position), ARG(nc_matmul, tile_size),
-                      c->in[STAT].partitions, m);
+    if (!d) {
+        d = indirect_matmul(c, tile, transpose);
+    }
+    return d ? d : tiling(c, tile, c->in[STAT].partitions, m);
 }
 
 static diag *mx_fault(check *c, uint8_t i, const char *why)
@@ -323,9 +368,11 @@ diag *check_nc_matmul_mx(check *c)
         d = diag_matmul_dst_dtype(c->e->pend, c->at, INSN(c), check_what(c, DST),
                                   "float32 or bfloat16", c->t->name);
     }
-    return d ? d
-             : tiling(c, ARG(nc_matmul_mx, tile_position), ARG(nc_matmul_mx, tile_size),
-                      c->in[STAT].partitions, m);
+    tile_args tile = tile_of(c, ARG(nc_matmul_mx, tile_position), ARG(nc_matmul_mx, tile_size));
+    if (!d && tile.ns == 2 && (tile.size[1] != 128 || tile.pos[1])) {
+        d = wrong_tile(c, "it has row tiles only: columns (0, 128)");
+    }
+    return d ? d : tiling(c, tile, c->in[STAT].partitions, m);
 }
 
 diag *check_quantize_mx(check *c)

@@ -209,6 +209,9 @@ diag *check_topk(check *c)
 static diag *index8_range(check *c, uint8_t i)
 {
     const operand *o = &c->in[i];
+    if (o->ndim > 3) {
+        return shape_is(c, i, "at most 3 dimensions");
+    }
     if (o->free_elems >= 8 && o->free_elems <= 16384) {
         return NULL;
     }

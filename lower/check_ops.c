@@ -136,7 +136,7 @@ static diag *op_operand(check *c, uint8_t opi, uint8_t i)
         return bit_tile(c, op, i);
     }
     check_to_f32(c, i);
-    return NULL;
+    return c->op == ISA_tensor_scalar ? check_dtype_in(c, i, DTM(float32)) : NULL;
 }
 
 static diag *same_class(check *c, uint8_t a, uint8_t b)
@@ -471,6 +471,10 @@ static diag *bias_scale(check *c, uint8_t bias, uint8_t scale)
                                     "a number");
         diag_help(c->e->pend, d, "fill a (P, 1) tile with memset and pass that");
         return d;
+    }
+    op_id op = arg_op(c, ARG(activation, op));  // activation_reduce has it at the same place
+    if (c->e->gen == 2 && !arg_none(c, bias) && op == OPR_reciprocal) {
+        return diag_activation_bias(c->e->pend, c->at, INSN(c), op_table[op].name, c->t->name);
     }
     check_to_f32(c, bias);
     check_to_f32(c, scale);

@@ -607,7 +607,7 @@ static diag *manual_address(emitter *e, const ir_tensor *t, uint32_t capacity, l
     return NULL;
 }
 
-enum { ON_CHIP_MIN_DIMS = 2 };
+enum { ON_CHIP_MIN_DIMS = 2, LANGUAGE_MAX_DIMS = 5 };
 static const uint64_t hbm_bytes = (uint64_t)96 << 30;  // a Trainium2 chip; the others have less
 
 static diag *tensor_size(emitter *e, ir_tensor *t, uint64_t capacity, loc at)
@@ -650,6 +650,9 @@ diag *emit_tensor(emitter *e, ir_tensor t, loc at, uint32_t *id)
         if (t.shape[d] == 0) {
             return diag_empty_dimension(e->pend, at, d, tensor_text(e, &t, false));
         }
+    }
+    if (t.ndim > LANGUAGE_MAX_DIMS && check_warn_first(e, D_tensor_rank_wide, at)) {
+        diag_tensor_rank_wide(e->warn, at, tensor_text(e, &t, false), t.ndim, LANGUAGE_MAX_DIMS);
     }
     if (chip && t.shape[0] > e->t->partitions) {
         diag *d = diag_partition_limit(e->pend, at, "nl.ndarray", tensor_text(e, &t, true),

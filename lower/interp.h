@@ -87,6 +87,10 @@ typedef struct vmodule {
     bool star_done;
 } vmodule;
 
+typedef struct instr_range {
+    uint32_t begin, end;
+} instr_range;
+
 struct interp {
     arena *mem;
     const lower_opts *o;
@@ -106,6 +110,7 @@ struct interp {
     vmodule *entry;
     uint32_t dyn_depth;     // nesting of register loops
     VEC(uint32_t) reorder;  // starts of open no_reorder regions
+    VEC(instr_range) loops_ended;  // register loops that are complete
     uint32_t next_reg;
     struct name_table *n;  // interned names the interpreter itself uses
     value op_fn[OPR_COUNT];
@@ -357,6 +362,7 @@ value isa_call(interp *it, isa_id op, const args *a);
 bool value_op(interp *it, value v, op_id *out);  // operator of an op= argument
 value handle_attr(interp *it, value v, sym id);  // of V_INSTR and V_REG
 value reg_new(interp *it, bool frozen);
+void isa_keep_order(interp *it, uint32_t begin);
 flow exec_dynamic_for(interp *it, const ast *s, value range);
 flow exec_dynamic_while(interp *it, const ast *s, value reg);
 // ---- native.c: the modules _nki, _nki_isa, _nki_ncc, _nki_ctrl, _nki_math

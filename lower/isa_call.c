@@ -598,18 +598,46 @@ value isa_call_node(interp *it, isa_id op, const ast *e)
 
 // ---- handles
 
+// Adds producers to the dependences that instruction consumer has.
+static void add_deps(interp *it, uint32_t consumer, const uint32_t *producers, uint32_t n)
+{
+    ir *p = it->p;
+    uint32_t first = p->deps.n, had = p->instrs.at[consumer].deps;
+    for (uint32_t k = had; had != IR_NONE && p->deps.at[k] != IR_DEPS_END; k++) {
+        uint32_t old = p->deps.at[k];
+        vec_push(it->mem, &p->deps, old);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        vec_push(it->mem, &p->deps, producers[i]);
+    }
+    vec_push(it->mem, &p->deps, IR_DEPS_END);
+    p->instrs.at[consumer].deps = first;
+}
+
+static bool in_ended_loop(const interp *it, uint32_t instr)
+{
+    for (uint32_t i = 0; i < it->loops_ended.n; i++) {
+        if (it->loops_ended.at[i].begin < instr && instr < it->loops_ended.at[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// nl.no_reorder(): each instruction made since `begin` waits for the one before.
+void isa_keep_order(interp *it, uint32_t begin)
+{
+    for (uint32_t i = begin + 1; i < it->p->instrs.n; i++) {
+        uint32_t before = i - 1;
+        add_deps(it, i, &before, 1);
+    }
+}
+
 static value depends_on(interp *it, const args *a)
 {
     value self = it->native_self;
     uint32_t consumer = (uint32_t)self.u.i;
-    ir_instr *in = &it->p->instrs.at[consumer];
-    uint32_t first = it->p->deps.n;
-    if (in->deps != IR_NONE) {
-        for (uint32_t k = in->deps; it->p->deps.at[k] != IR_DEPS_END; k++) {
-            uint32_t old = it->p->deps.at[k];
-            vec_push(it->mem, &it->p->deps, old);
-        }
-    }
+    uint32_t *producers = NEW_N(it->mem, uint32_t, a->n + 1);
     for (uint32_t i = 0; i < a->n; i++) {
         if (a->at[i].tag != V_INSTR) {
             return type_error(it, "depends_on() takes instruction handles, got %s",
@@ -618,10 +646,12 @@ static value depends_on(interp *it, const args *a)
         if (a->at[i].u.i >= self.u.i) {
             return value_error(it, "depends_on(): the producer must come before the consumer");
         }
-        vec_push(it->mem, &it->p->deps, (uint32_t)a->at[i].u.i);
+        producers[i] = (uint32_t)a->at[i].u.i;
+        if (in_ended_loop(it, producers[i])) {
+            return interp_raise(it, diag_depends_on_loop(&it->pend, interp_loc(it)));
+        }
     }
-    vec_push(it->mem, &it->p->deps, IR_DEPS_END);
-    it->p->instrs.at[consumer].deps = first;
+    add_deps(it, consumer, producers, a->n);
     return self;
 }
 
@@ -637,8 +667,17 @@ value handle_attr(interp *it, value v, sym id)
 
 // ---- loops on the device
 
+static bool loop_allowed(interp *it, const char *loop)
+{
+    if (it->reorder.n) {
+        interp_raise(it, diag_loop_in_no_reorder(&it->pend, interp_loc(it), loop));
+    }
+    return it->reorder.n == 0;
+}
+
 static flow loop_body(interp *it, const ast *s)
 {
+    uint32_t begin = it->p->instrs.n - 1;
     it->dyn_depth++;
     flow fl = exec_block(it, s->u.flow.body);
     it->dyn_depth--;
@@ -653,8 +692,11 @@ static flow loop_body(interp *it, const ast *s)
     }
     it->top->at = s;
     ir_arg none;
-    return fl == FLOW_NEXT && !IS_ERR(emit(it, ISA_loop_end, &none, IR_NONE)) ? FLOW_NEXT
-                                                                              : FLOW_ERROR;
+    if (fl != FLOW_NEXT || IS_ERR(emit(it, ISA_loop_end, &none, IR_NONE))) {
+        return FLOW_ERROR;
+    }
+    vec_push(it->mem, &it->loops_ended, ((instr_range){begin, it->p->instrs.n}));
+    return FLOW_NEXT;
 }
 
 flow exec_dynamic_for(interp *it, const ast *s, value range)
@@ -663,7 +705,8 @@ flow exec_dynamic_for(interp *it, const ast *s, value range)
     value counter = reg_new(it, true);
     ir_arg av[4] = {ira_kind(IRA_REG, counter.u.reg->id), ira_none(), ira_none(), ira_int(r->step)};
     const isa_info *info = &isa_table[ISA_loop_for];
-    if (!to_arg(it, ISA_loop_for, &info->params[1], r->lo, &av[1]) ||
+    if (!loop_allowed(it, "dynamic_range") ||
+        !to_arg(it, ISA_loop_for, &info->params[1], r->lo, &av[1]) ||
         !to_arg(it, ISA_loop_for, &info->params[2], r->hi, &av[2]) ||
         IS_ERR(emit(it, ISA_loop_for, av, IR_NONE)) || !assign_to(it, s->u.flow.target, counter)) {
         return FLOW_ERROR;
@@ -675,7 +718,7 @@ flow exec_dynamic_while(interp *it, const ast *s, value reg)
 {
     ir_arg av[1] = {ira_kind(IRA_REG, reg.u.reg->id)};
     it->top->at = s->u.flow.cond;
-    if (IS_ERR(emit(it, ISA_loop_while, av, IR_NONE))) {
+    if (!loop_allowed(it, "while") || IS_ERR(emit(it, ISA_loop_while, av, IR_NONE))) {
         return FLOW_ERROR;
     }
     return loop_body(it, s);

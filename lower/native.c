@@ -458,8 +458,9 @@ static value n_no_reorder_begin(interp *it, const args *a)
 static value n_no_reorder_end(interp *it, const args *a)
 {
     (void)a;
-    if (it->reorder.n) {
-        it->reorder.n--;
+    // Of nested regions the outermost has all the instructions.
+    if (it->reorder.n && --it->reorder.n == 0) {
+        isa_keep_order(it, it->reorder.at[0]);
     }
     return VNONE;
 }

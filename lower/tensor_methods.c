@@ -470,13 +470,26 @@ static value m_indirect(interp *it, const args *a)
     if (p[0].tag != V_TENSOR || !tensor_on_chip(t)) {
         return type_error(it, "indirect: index is a tensor in SBUF, and the tensor is on chip");
     }
-    int64_t n = (int64_t)tensor_count(p[0].u.tensor);
+    vtensor *index = p[0].u.tensor;
+    if (index->buffer != BUF_SBUF || dtype_is_float((dtype)index->dtype) ||
+        index->shape[0] != t->shape[0]) {
+        textbuf what;
+        text_init(&what, it->mem);
+        tensor_describe(index, &what);
+        return interp_raise(
+            it, diag_indirect_index(&it->pend, interp_loc(it), "indirect",
+                                    arena_printf(it->mem,
+                                                 "index %s must hold integers in SBUF, with the %u "
+                                                 "partitions of the tensor",
+                                                 what.at, t->shape[0])));
+    }
+    int64_t n = (int64_t)tensor_count(index);
     if (p[1].tag != V_UNDEF && p[1].tag != V_NONE && !as_index(it, p[1], &n)) {
         return VERR;
     }
     vtensor *r = tensor_derive(it, t);
     ir_dyn d = {.kind = DYN_INDIRECT, .step = 1, .num_elem = (uint32_t)n};
-    if (!tensor_view(it, p[0].u.tensor, &d.src)) {
+    if (!tensor_view(it, index, &d.src)) {
         return VERR;
     }
     r->dyn = ir_dyn_add(it->p, d);

@@ -1,7 +1,5 @@
-// docs/diagnostics.md and docs/constraints.md: the rows of lang/diag.def, their explanations and
-// the goldens that reach them.
+// docs/diagnostics.md: the rows of lang/diag.def, their explanations and the goldens that reach them.
 #include "lang/diag.h"
-#include "lang/target.h"
 #include "tools/gen_docs.h"
 
 #include <string.h>
@@ -88,14 +86,6 @@ static const golden *golden_of(const goldens *g, const char *name, const char *t
         }
     }
     return best;
-}
-
-// The text after "error[name]: " up to the line's end.
-static const char *message_of(arena *mem, const golden *g, const char *tag)
-{
-    const char *line = line_of(g, tag);
-    const char *text = line ? strstr(line, "]: ") : NULL;
-    return text ? arena_text(mem, text + 3, strcspn(text + 3, "\n")) : "";
 }
 
 // ---- diagnostics.md
@@ -237,125 +227,6 @@ void write_diagnostics(textbuf *out, const char *root)
             diag_id id = diag_find(name);
             if (id != D_COUNT) {
                 add_diagnostic(out, id, &g);
-            }
-        }
-    }
-}
-
-// ---- constraints.md
-
-static void add_limits(textbuf *out)
-{
-#define LIMIT(label, field, unit)                                                                  \
-    text_printf(out, "| %s |", label);                                                             \
-    for (int gen = 2; gen <= 4; gen++) {                                                           \
-        text_printf(out, " %lu%s |", (unsigned long)target_by_gen(gen)->field, unit);              \
-    }                                                                                              \
-    text_char(out, '\n');
-    text_cstr(out, "\n## Sizes\n\n| limit | trn1 | trn2 | trn3 |\n|---|---|---|---|\n");
-    LIMIT("partitions of SBUF and PSUM", partitions, "")
-    LIMIT("SBUF, a partition", sbuf_partition_bytes / 1024, " KiB")
-    LIMIT("PSUM, a partition", psum_partition_bytes / 1024, " KiB")
-    LIMIT("PSUM banks", psum_banks, "")
-    LIMIT("PSUM bank, a partition", psum_bank_bytes, " bytes")
-    LIMIT("matmul: columns of the stationary tile", matmul_stationary_max, "")
-    LIMIT("matmul: fp32 columns of the moving tile", matmul_moving_max, "")
-    LIMIT("bn_stats: elements a partition", bn_stats_max, "")
-    LIMIT("registers, a sequencer", registers, "")
-    LIMIT("semaphores, a core", semaphores, "")
-    LIMIT("DMA engines", dma_engines, "")
-#undef LIMIT
-    text_cstr(out, "\nWhich engine runs which instruction on which target is the table of "
-                   "`docs/isa.md`. The number of\n"
-                   "semaphores is not published; `docs/machine.md` says what is assumed.\n");
-}
-
-// "trn1" of a "# try: --target trn1 ..." line; trn2, the default, without one.
-static const char *target_of(arena *mem, const golden *g)
-{
-    size_t lines = strcspn(g->source, "\n");
-    const char *mark = strstr(g->source, "--target");
-    const char *head = strstr(g->source, "\nimport");
-    if (mark && (!head || mark < head || (size_t)(mark - g->source) < lines)) {
-        mark += strlen("--target");
-        mark += strspn(mark, " =");
-        return arena_text(mem, mark, strcspn(mark, " \n"));
-    }
-    return "trn2";
-}
-
-static bool has_legal(arena *mem, const char *root, const golden *g)
-{
-    const char *dir = arena_printf(mem, "tests/golden/%s", g->folder);
-    const char *want = arena_printf(mem, "%s_legal.nki", g->stem);
-    size_t n;
-    char **names = names_in(mem, root, dir, "_legal.nki", &n);
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(names[i], want) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// Every golden of the folder isa whose messages include the row, so each target where it differs.
-static void add_constraint(textbuf *out, const char *root, diag_id id, const goldens *g)
-{
-    const char *name = diag_name(id), *tag = arena_printf(out->mem, "[%s]", name);
-    text_printf(out, "\n### %s\n\n", name);
-    if (diag_severity(id) == SEV_WARNING) {
-        text_cstr(out, "Warning: runs here, and the compiler or the chip may not take it. ");
-    }
-    add_sentence(out, diag_meaning(id));
-    text_cstr(out, " ");
-    add_sentence(out, diag_fix(id));
-    text_char(out, '\n');
-    bool first = true;
-    const golden *own = golden_of(g, name, tag);
-    for (size_t i = 0; i < g->count; i++) {
-        const golden *x = &g->at[i];
-        size_t n = strlen(name);
-        bool named = strncmp(x->stem, name, n) == 0 && (x->stem[n] == '\0' || x->stem[n] == '_');
-        if (!line_of(x, tag) || !(x == own || named)) {
-            continue;
-        }
-        const char *path = arena_printf(out->mem, "../tests/golden/%s/%s", x->folder, x->stem);
-        text_printf(out, "%s* %s: ", first ? "\n" : "", target_of(out->mem, x));
-        first = false;
-        add_code(out, message_of(out->mem, x, tag));
-        text_printf(out, "  \n  [%s](%s.nki)", x->stem, path);
-        if (has_legal(out->mem, root, x)) {
-            text_printf(out, ", and [the nearest that passes](%s_legal.nki)", path);
-        }
-        text_char(out, '\n');
-    }
-}
-
-void write_constraints(textbuf *out, const char *root)
-{
-    goldens g = load_goldens(out->mem, root);
-    text_printf(
-        out,
-        "# What the chip refuses\n\n%sEach rule with the message that a kernel gets which "
-        "breaks it, on the target where it was broken, the kernel\nthat does, and the nearest "
-        "one that passes. Both run in the tests. `docs/diagnostics.md` has all diagnostics.\n",
-        generated);
-    add_limits(out);
-    static const char *const files[] = {"diag_isa", "diag_sched", "diag_device"};
-    static const char *const titles[] = {NULL, "Capacity", "While the program runs"};
-    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
-        const char *name, *title;
-        const char *at = slurp(out->mem, root, arena_printf(out->mem, "lang/%s.def", files[f]));
-        if (titles[f]) {
-            text_printf(out, "\n## %s\n", titles[f]);
-        }
-        while ((at = next_item(out->mem, at, &name, &title)) != NULL) {
-            if (*title) {
-                text_printf(out, "\n## %c%s\n",
-                            *title >= 'a' && *title <= 'z' ? *title - 'a' + 'A' : *title,
-                            title + 1);
-            } else if (diag_find(name) != D_COUNT) {
-                add_constraint(out, root, diag_find(name), &g);
             }
         }
     }
