@@ -36,6 +36,7 @@ typedef struct sums {
     uint64_t spill_save, spill_reload;
     uint64_t dma_bytes[DU_COUNT];
     uint64_t collectives;
+    uint64_t instructions;  // that ran
 } sums;
 
 static void add_opcode(maker *mk, uint32_t i, const work *w, uint64_t bytes, uint32_t *seen)
@@ -77,6 +78,7 @@ static void sum_up(maker *mk, sums *s)
         if (!n) {
             continue;
         }
+        s->instructions++;
         work w;
         work_of(&mk->cs, i, &w);
         s->all.flops += w.flops * n;
@@ -238,7 +240,7 @@ static void summarize(maker *mk)
     s->launch_time_ns = mk->cs.m.launch_ns;
     s->teardown_time_ns = mk->cs.m.teardown_ns;
     s->neuroncore_cycle_count = floor(s->total_time_ns * mk->cs.m.gpsimd_ghz);
-    s->instruction_count = pr->p->instrs.n;
+    s->instruction_count = (double)sum.instructions;
     s->executed_instruction_count = (double)c->steps;
     s->matmul_instruction_count = (double)c->hardware_multiplies;
     summarize_work(mk, &sum.all);

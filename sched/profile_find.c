@@ -403,7 +403,9 @@ static void element_rules(finder *f)
                                   "one function",
                                   c->table_loads));
     }
-    double v = active(f, ENG_VECTOR), s = active(f, ENG_SCALAR), g = active(f, ENG_GPSIMD);
+    double v = active(f, ENG_VECTOR), s = active(f, ENG_SCALAR);
+    double g = active(f, ENG_GPSIMD) - f->of[FIND_SOFTWARE_DGE].cost_ns;  // not element-wise work
+    g = g > 0 ? g : 0;
     double most = v > s ? (v > g ? v : g) : (s > g ? s : g);
     double rest = v + s + g - most;
     tally half = {.cost_ns = (most - rest) / 2};

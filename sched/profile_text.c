@@ -169,14 +169,65 @@ void profile_text(const profile *cores, uint32_t n, textbuf *out)
 
 // ---- two programs
 
-static const profile_line *same_line(const profile *b, const profile_line *l)
+// The text of a source line, without the blanks around it; empty when the program has no source.
+static const char *line_text(const profile *pr, const profile_line *l, size_t *len)
 {
+    *len = 0;
+    for (uint32_t f = 0; f < pr->p->files.n; f++) {
+        const source *src = pr->p->files.at[f].src;
+        if (!src || strcmp(src->name, l->path) != 0) {
+            continue;
+        }
+        const char *at = src->text, *end = src->text + src->len;
+        for (uint32_t n = 1; n < l->line && at; n++) {
+            at = memchr(at, '\n', (size_t)(end - at));
+            at = at ? at + 1 : NULL;
+        }
+        if (!at) {
+            break;
+        }
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop ? stop : end;
+        while (at < stop && (*at == ' ' || *at == '\t')) {
+            at++;
+        }
+        while (stop > at && (stop[-1] == ' ' || stop[-1] == '\r')) {
+            stop--;
+        }
+        *len = (size_t)(stop - at);
+        return at;
+    }
+    return "";
+}
+
+static bool same_text(const profile *a, const profile_line *l, const profile *b,
+                      const profile_line *m)
+{
+    size_t n, k;
+    const char *x = line_text(a, l, &n), *y = line_text(b, m, &k);
+    return n == k && memcmp(x, y, n) == 0;
+}
+
+// The line of b that l of a has become: in its place with its text; else elsewhere with its text;
+// else in its place. taken: lines of b that have a partner.
+static const profile_line *same_line(const profile *a, const profile_line *l, const profile *b,
+                                     bool *taken)
+{
+    uint32_t best = UINT32_MAX, best_rank = 0;
     for (uint32_t i = 0; i < b->lines.n; i++) {
-        if (b->lines.at[i].line == l->line && strcmp(b->lines.at[i].path, l->path) == 0) {
-            return &b->lines.at[i];
+        const profile_line *m = &b->lines.at[i];
+        bool place = m->line == l->line && strcmp(m->path, l->path) == 0;
+        uint32_t rank = taken[i] ? 0 : same_text(a, l, b, m) ? (place ? 3 : 2) : place ? 1 : 0;
+        if (rank > best_rank) {
+            best = i;
+            best_rank = rank;
         }
     }
-    return NULL;
+    if (best == UINT32_MAX) {
+        return NULL;
+    }
+    taken[best] = true;
+    return &b->lines.at[best];
 }
 
 static void change(textbuf *out, const char *name, double a, double b)
@@ -186,10 +237,17 @@ static void change(textbuf *out, const char *name, double a, double b)
     }
     text_printf(out, "  %-36s %14.1f %14.1f", name, a, b);
     if (fabs(a) > 0) {
-        text_printf(out, " %+9.2f %%\n", 100 * (b - a) / a);
+        text_printf(out, " %+9.2f %%", 100 * (b - a) / a);
     } else {
-        text_cstr(out, fabs(b) > 0 ? "       new\n" : "\n");
+        text_cstr(out, fabs(b) > 0 ? "       new  " : "            ");
     }
+}
+
+static void changed(textbuf *out, const char *name, double a, double b)
+{
+    size_t before = out->len;
+    change(out, name, a, b);
+    text_cstr(out, out->len > before ? "\n" : "");
 }
 
 static double spent(const profile_line *l)
@@ -197,17 +255,33 @@ static double spent(const profile_line *l)
     return l ? l->busy_ns + l->wait_ns : 0;
 }
 
+// One line of either; l or m may be NULL.
+static void line_against(const profile *a, const profile_line *l, const profile *b,
+                         const profile_line *m, textbuf *out)
+{
+    char at[64], name[96];
+    size_t len;
+    const char *text = l ? line_text(a, l, &len) : line_text(b, m, &len);
+    where(l ? l->path : m->path, l ? l->line : m->line, at, sizeof at);
+    if (l && m && l->line != m->line) {
+        snprintf(name, sizeof name, "%s, now %" PRIu32, at, m->line);
+    } else {
+        snprintf(name, sizeof name, "%s", at);
+    }
+    change(out, name, spent(l), spent(m));
+    text_printf(out, "  %.*s\n", (int)(len < 60 ? len : 60), text);
+}
+
 static void lines_against(const profile *a, const profile *b, textbuf *out)
 {
-    char at[64];
+    bool *taken = NEW_N(out->mem, bool, (size_t)b->lines.n + 1);
     for (uint32_t i = 0; i < a->lines.n; i++) {
         const profile_line *l = &a->lines.at[i];
-        change(out, where(l->path, l->line, at, sizeof at), spent(l), spent(same_line(b, l)));
+        line_against(a, l, b, same_line(a, l, b, taken), out);
     }
     for (uint32_t i = 0; i < b->lines.n; i++) {
-        const profile_line *m = &b->lines.at[i];
-        if (!same_line(a, m)) {
-            change(out, where(m->path, m->line, at, sizeof at), 0, spent(m));
+        if (!taken[i]) {
+            line_against(a, NULL, b, &b->lines.at[i], out);
         }
     }
 }
@@ -232,7 +306,7 @@ static void opcodes_against(const profile *a, const profile *b, textbuf *out)
             snprintf(name, sizeof name, "%s.%s", engine_name((engine_id)o->engine),
                      isa_table[o->op].name);
             if (side == 0 || !found) {
-                change(out, name, side ? there : o->busy_ns, side ? o->busy_ns : there);
+                changed(out, name, side ? there : o->busy_ns, side ? o->busy_ns : there);
             }
         }
     }
@@ -242,12 +316,12 @@ void profile_against(const profile *a, const profile *b, textbuf *out)
 {
     text_printf(out, "%-38s %14s %14s\n", "", ir_text(a->p, a->p->kernel),
                 ir_text(b->p, b->p->kernel));
-#define METRIC(name, unit) change(out, #name "_" #unit, a->sum.name##_##unit, b->sum.name##_##unit);
+#define METRIC(name, unit) changed(out, #name "_" #unit, a->sum.name##_##unit, b->sum.name##_##unit);
 #include "sched/profile.def"
     text_cstr(out, "\nengines (active, ns)\n");
     for (unsigned t = 0; t < TRACK_COUNT; t++) {
         if (a->clock.track[t].count || b->clock.track[t].count) {
-            change(out, track_name(t), ns_of_ps(a->clock.track[t].active_ps),
+            changed(out, track_name(t), ns_of_ps(a->clock.track[t].active_ps),
                    ns_of_ps(b->clock.track[t].active_ps));
         }
     }

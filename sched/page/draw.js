@@ -49,9 +49,10 @@ function visibleRows() {
 }
 let rows = visibleRows();
 function relayout() { rows = visibleRows(); scrollTo(scrollY); }
-function scrollTo(y) { scrollY = Math.max(0, Math.min(y, rows.height - cv.clientHeight)); redraw(); }
+function scrollTo(y) { scrollY = Math.max(0, Math.min(y, rows.height - high)); redraw(); }
 
-const W = () => cv.clientWidth - LEFT;
+let wide = 1, high = 1;              // of the canvas, read once a drawing
+const W = () => wide - LEFT;
 const X = t => LEFT + (t - t0) * W() / (t1 - t0);
 const T = x => t0 + (x - LEFT) * (t1 - t0) / W();
 
@@ -70,16 +71,27 @@ function ruler(w, h) {
   }
 }
 
-// One pixel column each: how much of it is covered.
-function drawCoverage(l, y, h, paint) {
-  const w = W(), dt = (t1 - t0) / w;
-  cx.fillStyle = paint;
-  for (let x = Math.max(0, Math.floor(X(l.s[0]) - LEFT)); x < w; x++) {
-    const a = t0 + x * dt;
-    if (a > l.e[l.e.length - 1]) break;
-    const f = covered(l, a, a + dt) / dt;
-    if (f > .004) { const hh = Math.max(1, f * h); cx.fillRect(LEFT + x, y + h - hh, 1, hh); }
+// Columns that stand on y + h, x from 0 on; neighbours of one height are one rectangle.
+function columns(from, y, h, height) {
+  const w = Math.ceil(W());
+  let x0 = from, now = 0;
+  for (let x = from; x <= w; x++) {
+    const v = x < w ? Math.ceil(height(x) * 2) / 2 : 0;
+    if (v === now) continue;
+    if (now > 0) cx.fillRect(LEFT + x0, y + h - now, x - x0, now);
+    x0 = x;
+    now = v;
   }
+}
+
+// How much of each pixel's time is covered.
+function drawCoverage(l, y, h, paint) {
+  const dt = (t1 - t0) / W(), last = l.e[l.e.length - 1];
+  cx.fillStyle = paint;
+  columns(Math.max(0, Math.floor(X(l.s[0]) - LEFT)), y, h, x => {
+    const a = t0 + x * dt, f = a > last ? 0 : covered(l, a, a + dt) / dt;
+    return f > .004 ? Math.max(1, f * h) : 0;
+  });
 }
 
 function drawLane(l, y, h) {
@@ -96,7 +108,7 @@ function drawLane(l, y, h) {
   for (let k = i0; k < i1; k++) {
     const i = l.idx[k], ins = evIns[i], op = D.ins_op[ins];
     const x0 = LEFT + (l.s[k] - t0) * scale, x1 = LEFT + (l.e[k] - t0) * scale;
-    const xa = Math.max(x0, LEFT), ww = Math.max(Math.min(x1, cv.clientWidth) - xa, .8);
+    const xa = Math.max(x0, LEFT), ww = Math.max(Math.min(x1, wide) - xa, .8);
     if (!dma && !path && evWait[i] > 0) {
       const q = Math.max(LEFT, X(Math.max(l.s[k] - evWait[i], k ? l.e[k - 1] : 0)));
       if (x0 - q > 1) { cx.fillStyle = P.wait; cx.globalAlpha = .28; cx.fillRect(q, top + hh * .38, x0 - q, hh * .24); cx.globalAlpha = 1; }
@@ -134,34 +146,56 @@ function drawMarks(l, i0, i1, y, h) {
 }
 
 function drawSteps(r, y, h) {
-  const st = r.steps, w = W(), dt = (t1 - t0) / w, top = r.top || Math.max(st.most, 1), hh = h - 5;
+  const st = r.steps, dt = (t1 - t0) / W(), top = r.top || Math.max(st.most, 1), hh = h - 5;
+  if (!st.t.length) return;
   cx.fillStyle = r.unit ? P.kind[r.mem ? 1 : 2] : P.kind[4];
   cx.globalAlpha = .75;
-  if (!st.t.length) return;
-  for (let x = Math.max(0, Math.floor(X(st.t[0]) - LEFT)); x < w; x++) {
+  columns(Math.max(0, Math.floor(X(st.t[0]) - LEFT)), y, h - 1, x => {
     const a = t0 + x * dt, v = highest(st, a, a + dt);
-    if (v > 0) { const b = Math.max(1, v / top * hh); cx.fillRect(LEFT + x, y + h - 1 - b, 1, b); }
-  }
+    return v > 0 ? Math.max(1, v / top * hh) : 0;
+  });
   cx.globalAlpha = 1;
 }
 
+// ---- memory by address: rectangles while they are few, else a picture of pixels
+
+const tensorColour = [];
+function colourOf(t) {
+  if (tensorColour[t]) return tensorColour[t];
+  const hue = hash(tensorName(t)) % 360, f = n => { const k = (n + hue / 30) % 12; return Math.round(255 * (.54 - .2 * Math.max(-1, Math.min(k - 3, 9 - k, 1)))); };
+  const rgb = [f(0), f(8), f(4)];
+  return tensorColour[t] = {css: `rgb(${rgb})`, word: (255 << 24 | rgb[2] << 16 | rgb[1] << 8 | rgb[0]) >>> 0};
+}
 const areaY = (a, y, h) => y + 2 + (h - 4) * (1 - (a.at + a.size) / shown[a.mem]);
-function drawMap(r, y, h) {
-  const last = new Int32Array(h + 4).fill(-9);
-  cx.fillStyle = P.panel; cx.fillRect(LEFT, y + 2, W(), h - 4);
-  for (const a of r.list) {
-    if (a.from > t1) break;
-    if (a.to < t0) continue;
-    const x0 = Math.max(LEFT, X(a.from)), x1 = Math.min(cv.clientWidth, X(a.to)), ya = areaY(a, y, h);
-    const hh = Math.max(1, (h - 4) * a.size / shown[a.mem]), k = Math.max(0, Math.floor(ya - y));
-    if (x1 - x0 < 1) { const q = Math.floor(x0); if (last[k] === q) continue; last[k] = q; }
-    const n = hash(tensorName(a.tensor)), on = a.tensor === selTensor;
-    cx.fillStyle = on ? P.sel : `hsl(${n % 360} 45% ${a.mem ? 58 : 52}%)`;
-    cx.globalAlpha = on || selTensor < 0 ? .85 : .35;
-    cx.fillRect(x0, ya, Math.max(x1 - x0, .8), Math.max(hh - .5, .8));
-    cx.globalAlpha = 1;
-    if (hh > 13 && x1 - x0 > 60) { cx.save(); cx.beginPath(); cx.rect(x0, ya, x1 - x0 - 3, hh); cx.clip(); cx.fillStyle = "#fff"; cx.fillText(tensorName(a.tensor) + " " + D.tensors[a.tensor][1], x0 + 4, ya + hh / 2); cx.restore(); }
+const raster = document.createElement("canvas");
+function drawDense(list, y, h) {
+  const w = Math.max(1, Math.floor(W())), g = raster.getContext("2d"), image = g.createImageData(w, h), px = new Uint32Array(image.data.buffer);
+  raster.width = w; raster.height = h;
+  const scale = W() / (t1 - t0);
+  for (const a of list) {
+    const x0 = Math.max(0, Math.floor((a.from - t0) * scale)), x1 = Math.min(w, Math.max(x0 + 1, Math.floor((a.to - t0) * scale)));
+    const ya = Math.max(0, Math.floor(areaY(a, 0, h))), yb = Math.min(h, Math.max(ya + 1, Math.round(ya + (h - 4) * a.size / shown[a.mem])));
+    const c = colourOf(a.tensor).word;
+    for (let q = ya; q < yb; q++) px.fill(c, q * w + x0, q * w + x1);
   }
+  g.putImageData(image, 0, 0);
+  cx.drawImage(raster, LEFT, y, w, h);
+}
+function drawArea(a, y, h) {
+  const x0 = Math.max(LEFT, X(a.from)), x1 = Math.min(wide, X(a.to)), ya = areaY(a, y, h);
+  const hh = Math.max(1, (h - 4) * a.size / shown[a.mem]), on = a.tensor === selTensor;
+  cx.fillStyle = on ? P.sel : colourOf(a.tensor).css;
+  cx.globalAlpha = on || selTensor < 0 ? .9 : .35;
+  cx.fillRect(x0, ya, Math.max(x1 - x0, .8), Math.max(hh - .5, .8));
+  cx.globalAlpha = 1;
+  if (hh > 13 && x1 - x0 > 60) { cx.save(); cx.beginPath(); cx.rect(x0, ya, x1 - x0 - 3, hh); cx.clip(); cx.fillStyle = "#fff"; cx.fillText(tensorName(a.tensor) + " " + D.tensors[a.tensor][1], x0 + 4, ya + hh / 2); cx.restore(); }
+}
+function drawMap(r, y, h) {
+  cx.fillStyle = P.panel; cx.fillRect(LEFT, y + 2, W(), h - 4);
+  const list = [];
+  for (const a of r.list) { if (a.from > t1) break; if (a.to >= t0) list.push(a); }
+  if (list.length > 1500) { drawDense(list, y, h); list.length = 0; if (selTensor >= 0) list.push(...r.list.filter(a => a.tensor === selTensor)); }
+  for (const a of list) drawArea(a, y, h);
 }
 
 function label(r, y) {
@@ -202,7 +236,7 @@ function drawSelection() {
 }
 
 function draw() {
-  const ratio = devicePixelRatio || 1, w = cv.clientWidth, h = cv.clientHeight;
+  const ratio = devicePixelRatio || 1, w = wide = cv.clientWidth, h = high = cv.clientHeight;
   if (!w || !h) return;
   LEFT = w < 620 ? 120 : 190;
   for (const [el, hh] of [[cv, h], [ov, ov.clientHeight]]) {
@@ -290,5 +324,5 @@ function reveal(i) {
   const g = groups.find(q => q.rows.some(r => r.kind === "lane" && r.track === evTrack[i]));
   if (g && !g.open) { g.open = true; relayout(); }
   const r = rowOf(i);
-  if (r) { if (r.y - scrollY < RULER) scrollTo(r.y - RULER); else if (r.y + r.h - scrollY > cv.clientHeight) scrollTo(r.y + r.h - cv.clientHeight + 8); }
+  if (r) { if (r.y - scrollY < RULER) scrollTo(r.y - RULER); else if (r.y + r.h - scrollY > high) scrollTo(r.y + r.h - high + 8); }
 }

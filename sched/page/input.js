@@ -259,11 +259,12 @@ splitter("hsplit", "--low", 36);
 document.title = D.kernel + " \u2013 nki profile";
 $("title").innerHTML = esc(D.kernel) + ` <small>on ${esc(D.target)}${D.cores > 1 ? ", " + D.cores + " cores" : ""}, simulated${D.cut ? ", first " + count(N) + " executions" : ""}</small>`;
 $("figures").innerHTML = [["total", fmt(metricOf("total_time", "ns"))], ["body", fmt(metricOf("body_time", "ns"))], ["MFU", unit(metricOf("mfu_estimated", "percent"), "percent")], ["MBU", unit(metricOf("mbu_estimated", "percent"), "percent")], ["DMA active", unit(metricOf("dma_active_time", "percent"), "percent")], ["instructions", count(N)]].map(f => `<div><dt>${f[0]}</dt><dd>${f[1]}</dd></div>`).join("");
+wide = cv.clientWidth; high = cv.clientHeight;
 setTheme("");
 showFile(file);
 { const hot = D.lines.filter(l => l[0] === file).sort((a, b) => b[metric] - a[metric])[0]; if (hot) atLine(hot[1], true); }
 showTab("details");
-new ResizeObserver(() => { scrollTo(scrollY); redraw(); }).observe(cv);
+new ResizeObserver(() => { high = cv.clientHeight; scrollTo(scrollY); redraw(); }).observe(cv);
 view(0, end);
 
 // For tests: what the page shows, and how long drawing takes.

@@ -128,6 +128,15 @@ class Browser:
         with open(path, "wb") as f:
             f.write(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
+    def cpu(self):
+        """Seconds of processor time of what draws the page: its own process and the one that paints."""
+        session, self.session = self.session, None
+        try:
+            processes = self.call("SystemInfo.getProcessInfo")["processInfo"]
+        finally:
+            self.session = session
+        return sum(p["cpuTime"] for p in processes if p["type"] in ("renderer", "GPU"))
+
     def close(self):
         """Ends the browser that this object started."""
         try:

@@ -259,25 +259,22 @@ def large(b, folder):
     opened = time.monotonic() - began
     n = state(b)["events"]
     check(n >= 100000, f"{n} executions")
-    # Processor time, so that a busy machine does not count.
-    b.call("Performance.enable", timeDomain="threadTicks")
-    spent = lambda: next(m["value"] for m in b.call("Performance.getMetrics")["metrics"] if m["name"] == "ScriptDuration")
-    before = spent()
-    b.js("nki.frame(160).length")
-    cpu = (spent() - before) / 160 * 1000
-    drawn = b.js("nki.frame(160)")
-    # Time between frames while the view moves and zooms.
+    # Processor time of a frame while the view moves and zooms, so that a busy machine does not count; and
+    # the time between frames as it is.
+    before = b.cpu()
     frames = b.js("""new Promise(done => { const at = []; let k = 0; const w = end;
-        const step = t => { at.push(t); if (k++ === 90) { view(0, end); done(at.slice(1).map((v, i) => v - at[i])); return; }
+        const step = t => { at.push(t); if (k++ === 120) { view(0, end); done(at.slice(1).map((v, i) => v - at[i])); return; }
           const width = w * Math.pow(.86, k % 60); view((w - width) * .4 + k, (w - width) * .4 + k + width); requestAnimationFrame(step); };
         requestAnimationFrame(step); })""")
+    cpu = (b.cpu() - before) / 120 * 1000
+    drawn = b.js("nki.frame(160)")
     pick = b.js("(() => { const s = performance.now(); for (let k = 0; k < 50; k++) eventAt(rows.find(r => r.label === 'Vector'), 300 + k * 9); select(50000, true); return (performance.now() - s) / 51; })()")
     find = b.js("(() => { const s = performance.now(); find('multiply'); const t = performance.now() - s; clearAll(); return t; })()")
     size = os.path.getsize(page) / 1e6
-    print(f"{n} executions, page {size:.1f} MB, opened in {opened:.2f} s; a drawing takes {cpu:.1f} ms of processor time; by the clock {statistics.median(drawn):.1f} ms "
+    print(f"{n} executions, page {size:.1f} MB, opened in {opened:.2f} s; a frame takes {cpu:.1f} ms of processor time; drawing {statistics.median(drawn):.1f} ms "
           f"(95 %: {sorted(drawn)[int(len(drawn) * .95)]:.1f}), frames come every {statistics.median(frames):.1f} ms "
           f"(95 %: {sorted(frames)[int(len(frames) * .95)]:.1f}); select {pick:.2f} ms, find {find:.0f} ms")
-    check(cpu < 16.7, f"a drawing fits in a frame: {cpu:.1f} ms")
+    check(cpu < 33, f"a frame takes {cpu:.1f} ms of processor time")
     check(opened < 10, "it opens soon")
     picture(b, "large")
     quiet(b, "large")
