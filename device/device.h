@@ -6,6 +6,8 @@
 
 #include <nki/status.h>
 
+#include <stdatomic.h>
+
 // The data side of a simulated NeuronCore: memories and an executor. It knows no time.
 
 // Memories of one core: SBUF and PSUM as one mapping each with a padded partition stride. Reusable
@@ -69,6 +71,10 @@ typedef struct device_run_opts {
     bool as_written;          // every copy is made, however little it matters
     uint64_t max_loop_trips;  // per dynamic loop entry, 0: 1e9; past it: loop_too_long
     const device_observer *observer;  // NULL: none, at no cost
+    // Looked at between instructions. Not 0: the run ends with that nki_status. NULL: none.
+    const _Atomic int *stop;
+    int64_t deadline_ns;   // CLOCK_MONOTONIC; past it the run ends with NKI_ERR_LIMIT. 0: none
+    uint32_t *stopped_at;  // receives the place of the instruction that was next. NULL: not asked
 } device_run_opts;
 
 // params[i]: host memory of parameter i's tensor (row-major, its dtype's bits), read and written in

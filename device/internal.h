@@ -179,7 +179,8 @@ struct exec {
     const device_run_opts *opts;
     diags *ds;
     uint32_t ip;
-    int status;  // nki_status or EXEC_WAITS; not NKI_OK: run_code returns
+    uint32_t steps;  // instructions since the clock was first of interest
+    int status;      // nki_status or EXEC_WAITS; not NKI_OK: run_code returns
     sync_point sync;
 };
 
@@ -315,6 +316,8 @@ void run_observed(exec *x);
 void observe_met(exec *x, const bound *b);
 // Tiles of the fixed and register-addressed operands; false: out of bounds, reported.
 bool exec_operands(exec *x, const bound *b, tile *t);
+// Whether the run is to end before the next instruction: the status is then why.
+bool exec_interrupted(exec *x);
 void copy_outputs(exec *x, void *const *outputs);
 static inline int64_t regnum_get(const exec *x, regnum r)
 {

@@ -33,7 +33,7 @@ void run_observed(exec *x)
     tile t[MAX_OPNDS];
     for (; x->ip < x->dp->ncode; x->ip++) {
         const bound *b = &x->code[x->ip];
-        if (!exec_operands(x, b, t) || !show(x, ob->before, b, t)) {
+        if (exec_interrupted(x) || !exec_operands(x, b, t) || !show(x, ob->before, b, t)) {
             return;
         }
         b->fn(x, b, t);

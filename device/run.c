@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 // ---- dynamic operands
 
@@ -457,6 +458,34 @@ bool exec_operands(exec *x, const bound *b, tile *t)
     return true;
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+// The clock is read every 16 instructions.
+bool exec_interrupted(exec *x)
+{
+    const device_run_opts *o = x->opts;
+    if (!o->stop && !o->deadline_ns) {
+        return false;
+    }
+    int why = o->stop ? atomic_load_explicit(o->stop, memory_order_relaxed) : 0;
+    if (!why && o->deadline_ns && x->steps++ % 16 == 0 && now_ns() > o->deadline_ns) {
+        why = NKI_ERR_LIMIT;
+    }
+    if (!why) {
+        return false;
+    }
+    x->status = why;
+    if (o->stopped_at) {
+        *o->stopped_at = x->dp->p->instrs.at[x->code[x->ip].instr].place;
+    }
+    return true;
+}
+
 void run_code(exec *x)
 {
     const device_program *dp = x->dp;
@@ -466,6 +495,9 @@ void run_code(exec *x)
         return;
     }
     for (; x->ip < dp->ncode; x->ip++) {
+        if (exec_interrupted(x)) {
+            return;
+        }
         const bound *b = &x->code[x->ip];
         if (!exec_operands(x, b, t)) {
             return;

@@ -1,6 +1,7 @@
 #include "runtime/kernel.h"
 
 #include "driver/clock.h"
+#include "lang/place.h"
 #include "runtime/log.h"
 
 #include <stdio.h>
@@ -135,6 +136,23 @@ static failure *fail_run(nki_kernel *k, nki_status st, const diags *from)
     return failure_create(st, ds, text);
 }
 
+// A run that was ended from outside: its kernel, and where it was.
+static failure *fail_stopped(nki_kernel *k, nki_status st, uint32_t place)
+{
+    const char *how = st == NKI_ERR_CANCELLED ? "cancelled while it ran"
+                                              : "stopped: it ran longer than run_timeout_ns allows";
+    char text[CONTEXT_ERROR_BYTES];
+    loc at = ir_place_loc(k->core[0].pr->ir, place);
+    if (at.src) {
+        linecol l = source_locate(at.src, at.at.lo);
+        snprintf(text, sizeof text, "%s: %s:%zu:%zu: %s", nki_kernel_name(k), at.src->name,
+                 (size_t)l.line, (size_t)l.col, how);
+    } else {
+        snprintf(text, sizeof text, "%s: %s", nki_kernel_name(k), how);
+    }
+    return failure_create(st, NULL, text);
+}
+
 // Whether no parameter that the kernel writes shares memory with another.
 static bool params_apart(const command *c, uint32_t params)
 {
@@ -148,12 +166,13 @@ static bool params_apart(const command *c, uint32_t params)
     return true;
 }
 
-static failure *launch(const command *c, void **params, void **outputs, nki_diags *warnings)
+static failure *launch(command *c, void **params, void **outputs, nki_diags *warnings)
 {
     nki_kernel *k = c->arg[0];
     nki_device *dev = c->stream->dev;
     nki_context *ctx = k->ctx;
     run_boundary b;
+    uint32_t stopped_at = 0;
     if (device_cores(dev, k->core_count) != NKI_OK) {
         return failure_nomem();
     }
@@ -167,7 +186,14 @@ static failure *launch(const command *c, void **params, void **outputs, nki_diag
     device_run_opts o = {.threads = ctx->opts.threads,
                          .seed = ctx->opts.seed,
                          .print = ctx->opts.print,
-                         .print_ctx = ctx->opts.print_ctx};
+                         .print_ctx = ctx->opts.print_ctx,
+                         .stop = &c->stop,
+                         .stopped_at = &stopped_at};
+    uint64_t timeout_ns = c->stream->run_timeout_ns;
+    if (timeout_ns) {
+        o.deadline_ns =
+            queue_now_ns() + (int64_t)(timeout_ns > INT64_MAX / 2 ? INT64_MAX / 2 : timeout_ns);
+    }
     const device_program *programs[COMPILE_CORES_MAX];
     bool reordered = k->core[0].reordered && params_apart(c, (uint32_t)k->param_count);
     for (uint32_t i = 0; i < k->core_count; i++) {
@@ -175,7 +201,9 @@ static failure *launch(const command *c, void **params, void **outputs, nki_diag
     }
     nki_status st = device_launch(dev->core, programs, k->core_count, params, outputs, &o, &b.ds);
     failure *f = NULL;
-    if (st != NKI_OK) {
+    if (st == NKI_ERR_CANCELLED || st == NKI_ERR_LIMIT) {
+        f = fail_stopped(k, st, stopped_at);
+    } else if (st != NKI_OK) {
         f = fail_run(k, st, &b.ds);
     } else if (b.ds.first) {
         diag_store_take(warnings, &b.ds);

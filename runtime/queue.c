@@ -299,7 +299,9 @@ static failure *run(nki_context *ctx, command *c, bool inlined)
     failure *f = c->run(c);
     trace_command(ctx, c, start, f != NULL);
     current = outer;
-    if (f) {
+    if (f && f->st == NKI_ERR_CANCELLED) {
+        COUNT(ctx, cancelled, 1);
+    } else if (f) {
         COUNT(ctx, failures, 1);
     }
     pthread_mutex_lock(&q->lock);

@@ -78,6 +78,7 @@ struct command {
     uint32_t dep_count, dep_cap;
     event_point *point;  // to record, or to wait for
     bool waits, cancelled;
+    _Atomic int stop;  // not 0 while it runs: it is to end with that status
     // Memory used: inputs must not have failed; failed outputs are marked.
     struct nki_tensor **tensors;  // retained; own_tensors where they fit
     uint8_t *writes;              // WRITE_*
@@ -118,6 +119,7 @@ struct nki_stream {
     nki_device *dev;
     int priority;
     bool blocking, own;
+    uint64_t run_timeout_ns;  // 0: none
     uint32_t slot;
     char name[32];
     // Guarded by the queue's lock.

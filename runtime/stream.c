@@ -90,6 +90,7 @@ nki_status stream_open(nki_context *ctx, nki_device *dev, const nki_stream_opts 
     s->own = own;
     s->priority = o ? o->priority : 0;
     s->blocking = (o && o->blocking) || ctx->opts.blocking;
+    s->run_timeout_ns = o && o->run_timeout_ns ? o->run_timeout_ns : ctx->opts.run_timeout_ns;
     pthread_mutex_lock(&q->lock);
     bool ok = take_slot(q, &s->slot);
     if (ok) {
@@ -244,9 +245,13 @@ nki_status nki_stream_cancel(nki_stream *s)
     }
     queue *q = s->ctx->queue;
     pthread_mutex_lock(&q->lock);
-    // They are skipped in their order: what waits for them still waits for what they waited for.
     command *c = s->head;
-    for (c = c && s->running ? c->next : c; c; c = c->next) {
+    if (c && s->running) {
+        atomic_store_explicit(&c->stop, NKI_ERR_CANCELLED, memory_order_relaxed);
+        c = c->next;
+    }
+    // They are skipped in their order: what waits for them still waits for what they waited for.
+    for (; c; c = c->next) {
         c->cancelled = true;
     }
     if (s->dev->asleep && !s->dev->busy) {

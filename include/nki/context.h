@@ -75,6 +75,9 @@ typedef struct nki_context_opts {
     uint32_t device_count;  // 0: 1
     size_t cache_bytes;     // of compiled kernels that are not in use; 0: 256 MiB
     int blocking;           // not 0: every submission runs before it returns; no thread is made
+    // A run of a kernel that takes longer ends with NKI_ERR_LIMIT. 0: none. A stream may have its
+    // own; checked between instructions.
+    uint64_t run_timeout_ns;
 } nki_context_opts;
 // clang-format off
 #define NKI_CONTEXT_OPTS_INIT {.size = sizeof(nki_context_opts)}

@@ -18,7 +18,7 @@
     X(runs_inline, "of those, on the thread that waited")                                          \
     X(host_calls, "host functions run")                                                            \
     X(skipped, "submissions not run because of an earlier failure")                                \
-    X(cancelled, "submissions taken back")                                                         \
+    X(cancelled, "submissions taken back, or ended while they ran")                                \
     X(failures, "runs and host functions that failed")                                             \
     X(packed_copies, "views copied to and from packed memory for a kernel")                        \
     X(tensor_bytes, "bytes of tensors alive now")                                                  \

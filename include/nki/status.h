@@ -15,7 +15,7 @@
     X(ERR_RUN,      7, "the kernel failed while it ran")                 \
     X(ERR_INTERNAL, 8, "internal error in nki")                          \
     X(ERR_TIMEOUT,  9, "the time given to wait has passed")              \
-    X(ERR_CANCELLED, 10, "the work was cancelled before it ran")         \
+    X(ERR_CANCELLED, 10, "the work was cancelled")                       \
     X(ERR_HOST,    11, "a host function reported a failure")
 
 typedef enum nki_status {

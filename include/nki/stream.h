@@ -50,6 +50,9 @@ typedef struct nki_stream_opts {
     const char *name;  // shown in traces and logs; copied. NULL: "stream N"
     int priority;      // of ready work the highest runs first; equal: by submission
     int blocking;      // not 0: submissions run before they return, with their own error
+    // A run that takes longer ends with NKI_ERR_LIMIT, as nki_stream_cancel ends one. 0: the
+    // context's.
+    uint64_t run_timeout_ns;
 } nki_stream_opts;
 // clang-format off
 #define NKI_STREAM_OPTS_INIT {.size = sizeof(nki_stream_opts)}
@@ -71,13 +74,16 @@ NKI_API void nki_stream_release(nki_stream *s);
 //
 // Errors: the earliest failure since the last synchronisation, with its sentence in
 //         nki_context_error() and its diagnostics appended to ds (may be NULL); NKI_ERR_TIMEOUT
-//         (the work goes on, failures stay kept); NKI_ERR_CANCELLED (nki_stream_cancel removed
-//         work); NKI_ERR_ARG (called by a host function that this device is running).
+//         (the work goes on, failures stay kept); NKI_ERR_CANCELLED (nki_stream_cancel removed or
+//         ended work); NKI_ERR_LIMIT (a run passed run_timeout_ns); NKI_ERR_ARG (called by a host
+//         function that this device is running).
 NKI_API nki_status nki_stream_synchronize(nki_stream *s, uint64_t timeout_ns, nki_diags *ds);
 // *idle: nothing is pending. Never waits; a kept failure stays kept.
 NKI_API nki_status nki_stream_query(nki_stream *s, int *idle);
-// Takes back what has not begun. A kernel that runs is not interrupted. Events recorded in what is
-// taken back count as reached, with NKI_ERR_CANCELLED.
+// Takes back what has not begun, and ends the kernel that runs: between two instructions, with
+// NKI_ERR_CANCELLED at the next synchronisation (or from the call that runs it) and the place where
+// it was in the sentence; what it wrote counts as not written. A host function runs to its end.
+// Events recorded in what is taken back count as reached, with NKI_ERR_CANCELLED. Never waits.
 NKI_API nki_status nki_stream_cancel(nki_stream *s);
 
 // fn runs in stream order on the thread that runs the device. Not 0 fails the stream with

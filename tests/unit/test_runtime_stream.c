@@ -51,6 +51,16 @@ static const char kernels_text[] =
     "    nisa.dma_copy(dst=row, src=x.ap(pattern=[[x.shape[1], 1], [1, x.shape[1]]],\n"
     "                                    scalar_offset=r, indirect_dim=0))\n"
     "    nisa.dma_copy(dst=out, src=row)\n"
+    "    return out\n"
+    "@nki.jit\n"
+    "def spin(a):\n"
+    "    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)\n"
+    "    x = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.sbuf)\n"
+    "    nisa.dma_copy(dst=x, src=a)\n"
+    "    nl.device_print('spins', x)\n"
+    "    for i in nl.dynamic_range(1000000000):\n"
+    "        nisa.tensor_scalar(dst=x, data=x, op0=nl.multiply, operand0=0.5)\n"
+    "    nisa.dma_copy(dst=out, src=x)\n"
     "    return out\n";
 
 enum { ROWS = 2, COLS = 4, CELLS = ROWS * COLS };
@@ -339,6 +349,125 @@ static void timeout_and_cancel__leave_a_sound_stream(void **state)
     nki_event_release(e);
     nki_stream_release(s);
     rig_close(&r);
+}
+
+// ---- what runs is ended
+
+typedef struct spinner {
+    nki_context *ctx;
+    nki_kernel *spin;
+    nki_tensor *a;
+    gate g;  // entered when the kernel runs
+    pthread_t thread;
+    nki_status st;
+} spinner;
+
+static void on_print(void *ctx, const char *text, size_t len)
+{
+    gate *g = ctx;
+    (void)text;
+    (void)len;
+    pthread_mutex_lock(&g->lock);
+    g->entered = 1;
+    pthread_cond_broadcast(&g->opened);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static void spinner_open(spinner *p, uint64_t run_timeout_ns)
+{
+    const nki_tensor_info t = {.dtype = NKI_FLOAT32, .ndim = 2, .shape = {ROWS, COLS}};
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    *p = (spinner){.g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0}};
+    o.print = on_print;
+    o.print_ctx = &p->g;
+    o.run_timeout_ns = run_timeout_ns;
+    assert_int_equal(nki_context_create(&o, &p->ctx, NULL), NKI_OK);
+    p->spin = kernel(p->ctx, "spin", &(const nki_arg){.spec = &t}, 1);
+    p->a = filled(p->ctx, 1);
+}
+
+static void spinner_close(spinner *p)
+{
+    nki_tensor_release(p->a);
+    nki_kernel_release(p->spin);
+    nki_context_release(p->ctx);
+}
+
+static void *call_spin(void *arg)
+{
+    spinner *p = arg;
+    nki_tensor *y;
+    p->st = nki_kernel_call(p->spin, NKI_ARGS(NKI_T(p->a)), &y, 1, NULL, NULL);
+    // The sentence is this thread's.
+    assert_non_null(strstr(nki_context_error(p->ctx), "spin: kernels.nki:"));
+    assert_non_null(strstr(nki_context_error(p->ctx), "cancelled while it ran"));
+    assert_null(y);
+    return NULL;
+}
+
+static void cancel__ends_the_kernel_that_runs(void **state)
+{
+    (void)state;
+    spinner p;
+    spinner_open(&p, 0);
+    nki_stream *s = stream(p.ctx, 0);
+    nki_tensor *y = NULL, *z = NULL;
+    float data[CELLS];
+    atomic_int ran;
+    atomic_init(&ran, 0);
+    assert_int_equal(nki_kernel_submit(p.spin, s, NKI_ARGS(NKI_T(p.a)), &y, 1), NKI_OK);
+    assert_int_equal(nki_kernel_submit(p.spin, s, NKI_ARGS(NKI_T(y)), &z, 1), NKI_OK);
+    gate_wait_entered(&p.g);
+    assert_int_equal(nki_stream_cancel(s), NKI_OK);
+    assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, NULL), NKI_ERR_CANCELLED);
+    assert_non_null(strstr(nki_context_error(p.ctx), "spin: kernels.nki:"));
+    assert_int_equal(nki_tensor_copy_out(y, data, NKI_FLOAT32, CELLS), NKI_ERR_CANCELLED);
+    assert_int_equal(nki_tensor_copy_out(z, data, NKI_FLOAT32, CELLS), NKI_ERR_CANCELLED);
+    // The device and the stream go on.
+    assert_int_equal(nki_stream_submit_host(s, count, &ran), NKI_OK);
+    assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, NULL), NKI_OK);
+    assert_int_equal(atomic_load(&ran), 1);
+    nki_counters c = NKI_COUNTERS_INIT;
+    assert_int_equal(nki_context_counters(p.ctx, &c), NKI_OK);
+    assert_int_equal(c.cancelled, 1);
+    assert_int_equal(c.failures, 0);
+    nki_tensor_release(y);
+    nki_tensor_release(z);
+    nki_stream_release(s);
+    spinner_close(&p);
+}
+
+static void cancel__ends_a_call_on_another_thread(void **state)
+{
+    (void)state;
+    spinner p;
+    spinner_open(&p, 0);
+    assert_int_equal(pthread_create(&p.thread, NULL, call_spin, &p), 0);
+    gate_wait_entered(&p.g);
+    assert_int_equal(nki_stream_cancel(nki_device_stream(nki_context_device(p.ctx, 0))), NKI_OK);
+    pthread_join(p.thread, NULL);
+    assert_int_equal(p.st, NKI_ERR_CANCELLED);
+    spinner_close(&p);
+}
+
+static void run_timeout__ends_the_kernel_that_runs(void **state)
+{
+    (void)state;
+    spinner p;
+    spinner_open(&p, 5000000);
+    nki_tensor *y = NULL;
+    assert_int_equal(nki_kernel_call(p.spin, NKI_ARGS(NKI_T(p.a)), &y, 1, NULL, NULL),
+                     NKI_ERR_LIMIT);
+    assert_non_null(strstr(nki_context_error(p.ctx), "run_timeout_ns"));
+    nki_stream *s = NULL;
+    nki_stream_opts o = NKI_STREAM_OPTS_INIT;
+    o.run_timeout_ns = 1000000;
+    assert_int_equal(nki_stream_create(p.ctx, NULL, &o, &s), NKI_OK);
+    assert_int_equal(nki_kernel_submit(p.spin, s, NKI_ARGS(NKI_T(p.a)), &y, 1), NKI_OK);
+    assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, NULL), NKI_ERR_LIMIT);
+    nki_tensor_release(y);
+    nki_stream_release(s);
+    spinner_close(&p);
 }
 
 typedef struct order {
@@ -689,6 +818,9 @@ int main(void)
         cmocka_unit_test(failure__is_kept_once_and_follows_the_data),
         cmocka_unit_test(failure__crosses_events_and_devices),
         cmocka_unit_test(timeout_and_cancel__leave_a_sound_stream),
+        cmocka_unit_test(cancel__ends_the_kernel_that_runs),
+        cmocka_unit_test(cancel__ends_a_call_on_another_thread),
+        cmocka_unit_test(run_timeout__ends_the_kernel_that_runs),
         cmocka_unit_test(priority__decides_among_what_is_ready),
         cmocka_unit_test(host_function__may_not_wait_for_itself),
         cmocka_unit_test(blocking__runs_at_once_and_fails_at_once),
