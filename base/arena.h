@@ -1,6 +1,8 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <nki/context.h>
+
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +20,9 @@ typedef struct arena {
     size_t used_bytes;   // sum of granted sizes, for statistics and limits
     size_t limit_bytes;  // 0: none
     jmp_buf *oom;        // required before the first allocation
+    // Where blocks come from; set before the first allocation. NULL: the C library and, for large
+    // blocks, mappings on huge pages. Must outlive the arena.
+    const nki_allocator *from;
 } arena;
 
 typedef struct arena_mark {

@@ -162,7 +162,9 @@ static int run_loaded(session *s, const char *bytes, size_t len)
     value_list v = {0};
     nki_kernel *k = NULL;
     nki_status ns = nki_kernel_load(s->ctx, bytes, len, &k);
+    ns = ns == NKI_OK ? nki_kernel_verify(k) : ns;
     if (ns == NKI_ERR_FORMAT) {
+        nki_kernel_release(k);
         return other_error("'%s': %s", o->words[0], nki_context_error(s->ctx));
     }
     int st = session_result(s, ns);

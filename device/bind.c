@@ -413,12 +413,126 @@ bool bind_done(binder *b, exec_fn fn, const void *args, bool same_ok)
     return true;
 }
 
+// ---- what is alike is kept once
+
+// A hash table of byte strings by number; open addressing, at most half full.
+typedef struct bind_memo {
+    struct memo_entry {
+        uint64_t hash;
+        const void *bytes;
+        uint32_t size, value;
+    } * at;
+    uint32_t cap, n;
+} bind_memo;
+
+static bind_memo *memo_new(arena *mem, uint32_t cap)
+{
+    bind_memo *m = NEW(mem, bind_memo);
+    m->cap = cap;
+    m->at = NEW_N(mem, struct memo_entry, cap);
+    return m;
+}
+
+static uint64_t memo_hash(const void *bytes, size_t size, uint64_t seed)
+{
+    uint64_t h = seed + size;
+    for (size_t i = 0; i < size; i += sizeof h) {
+        uint64_t w = 0;
+        memcpy(&w, (const char *)bytes + i, size - i < sizeof w ? size - i : sizeof w);
+        h = (h ^ w) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+static struct memo_entry *memo_slot(const bind_memo *m, uint64_t hash, const void *bytes,
+                                    size_t size)
+{
+    uint32_t i = (uint32_t)hash & (m->cap - 1);
+    while (m->at[i].bytes && (m->at[i].hash != hash || m->at[i].size != size ||
+                              memcmp(m->at[i].bytes, bytes, size) != 0)) {
+        i = (i + 1) & (m->cap - 1);
+    }
+    return &m->at[i];
+}
+
+static void memo_add(bind_memo *m, arena *mem, struct memo_entry *slot, struct memo_entry e)
+{
+    *slot = e;
+    if (++m->n * 2 <= m->cap) {
+        return;
+    }
+    bind_memo old = *m;
+    m->cap *= 2;
+    m->at = NEW_N(mem, struct memo_entry, m->cap);
+    for (uint32_t i = 0; i < old.cap; i++) {
+        if (old.at[i].bytes) {
+            *memo_slot(m, old.at[i].hash, old.at[i].bytes, old.at[i].size) = old.at[i];
+        }
+    }
+}
+
+void *bind_args(binder *b, size_t size)
+{
+    if (b->args_size || size > sizeof b->args) {
+        return arena_alloc(&b->dp->mem, 1, _Alignof(max_align_t), size);
+    }
+    b->args_size = size;
+    return memset(b->args, 0, size);
+}
+
+// Moves the arguments of the instruction that was bound to where they stay.
+static void settle_args(binder *b)
+{
+    const unsigned char *a = b->b->a;
+    if (a < b->args || a >= b->args + sizeof b->args) {
+        return;
+    }
+    uint64_t hash = memo_hash(b->args, b->args_size, 0);
+    struct memo_entry *e = memo_slot(b->args_memo, hash, b->args, b->args_size);
+    const void *kept = e->bytes;
+    if (!kept) {
+        void *copy = arena_alloc(&b->dp->mem, 1, _Alignof(max_align_t), b->args_size);
+        kept = memcpy(copy, b->args, b->args_size);
+        memo_add(b->args_memo, &b->scratch, e,
+                 (struct memo_entry){hash, kept, (uint32_t)b->args_size, 0});
+    }
+    b->b->a = (const char *)kept + (a - b->args);
+}
+
 // ---- the program
+
+// An instruction with the arguments of an earlier one is bound as that one.
+static bool bind_again(binder *b, uint64_t *hash)
+{
+    const ir_instr *in = b->in;
+    if (in->nargs == 0) {
+        return false;
+    }
+    const ir_arg *args = &b->p->args.at[in->args];
+    size_t size = in->nargs * sizeof *args;
+    *hash = memo_hash(args, size, (uint64_t)in->op << 8 | in->engine);
+    const struct memo_entry *e = memo_slot(b->instr_memo, *hash, args, size);
+    if (!e->bytes) {
+        return false;
+    }
+    const bound *old = &b->dp->code[e->value];
+    const ir_instr *was = &b->p->instrs.at[old->instr];
+    if (was->op != in->op || was->engine != in->engine) {
+        return false;
+    }
+    uint32_t instr = b->b->instr;
+    *b->b = *old;
+    b->b->instr = instr;
+    b->dp->ncode++;
+    return true;
+}
 
 static bool bind_instr(binder *b, uint32_t i)
 {
     b->in = &b->p->instrs.at[i];
     b->n = 0;
+    b->args_size = 0;
     b->b = &b->dp->code[b->dp->ncode];
     b->b->instr = i;
     b->info = NULL;
@@ -432,8 +546,22 @@ static bool bind_instr(binder *b, uint32_t i)
     if (!bind_table[b->in->op]) {
         return bind_fail(b, "the device has no such instruction yet");
     }
+    uint64_t hash = 0;
+    if (bind_again(b, &hash)) {
+        return true;
+    }
     if (!bind_table[b->in->op](b)) {
         return false;
+    }
+    settle_args(b);
+    if (b->in->nargs) {
+        const ir_arg *args = &b->p->args.at[b->in->args];
+        size_t size = b->in->nargs * sizeof *args;
+        struct memo_entry *e = memo_slot(b->instr_memo, hash, args, size);
+        if (!e->bytes) {
+            memo_add(b->instr_memo, &b->scratch, e,
+                     (struct memo_entry){hash, args, (uint32_t)size, b->dp->ncode});
+        }
     }
     b->dp->ncode++;
     return true;
@@ -512,7 +640,7 @@ static void bind_shared(binder *b)
     device_program *dp = b->dp;
     uint32_t n = b->p->tensors.n;
     dp->shared = NEW_N(&dp->mem, uint32_t, n + 1);
-    b->shared_of = NEW_N(&dp->mem, uint32_t, n + 1);
+    b->shared_of = NEW_N(&b->scratch, uint32_t, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         if (b->p->tensors.at[i].shared) {
             b->shared_of[i] = dp->nshared;
@@ -528,7 +656,9 @@ static bool bind_program(binder *b)
     bind_shared(b);
     dp->code = NEW_N(&dp->mem, bound, n + 1);
     bind_direct(b);
-    b->layouts = NEW_N(&dp->mem, const layout *, (size_t)b->p->aps.n * 6);
+    b->layouts = NEW_N(&b->scratch, const layout *, (size_t)b->p->aps.n * 6);
+    b->args_memo = memo_new(&b->scratch, 64);
+    b->instr_memo = memo_new(&b->scratch, 64);
     for (uint32_t i = 0; i < n; i++) {
         if (!bind_instr(b, i)) {
             return false;
@@ -539,44 +669,45 @@ static bool bind_program(binder *b)
     if (!bind_loops(b) || !bind_outputs(b) || !bind_consts(b)) {
         return false;
     }
-    plan_copies(dp);
+    plan_copies(dp, &b->scratch);
     return true;
 }
 
-nki_status device_bind(const program *pr, device_program **out, const char **err)
+nki_status device_bind(const program *pr, const nki_allocator *from, device_program **out,
+                       const char **err)
 {
     *out = NULL;
     *err = NULL;
-    device_program *dp = calloc(1, sizeof *dp);
-    binder *b = calloc(1, sizeof *b);
-    if (!dp || !b) {
-        free(dp);
-        free(b);
-        return NKI_ERR_NOMEM;
-    }
+    device_program *volatile dp = calloc(1, sizeof *dp);
+    binder *volatile b = calloc(1, sizeof *b);
+    volatile nki_status st = NKI_ERR_NOMEM;
     jmp_buf oom;
+    if (!dp || !b) {
+        goto done;
+    }
     arena_init(&dp->mem, 0, &oom);
-    if (setjmp(oom)) {
-        arena_fini(&dp->mem);
-        free(dp);
-        free(b);
-        return NKI_ERR_NOMEM;
-    }
-    dp->p = pr->ir;
-    dp->hbm_bytes = pr->hbm_bytes;
-    b->dp = dp;
-    b->pr = pr;
-    b->p = pr->ir;
-    if (!bind_program(b)) {
+    arena_init(&b->scratch, 0, &oom);
+    dp->mem.from = b->scratch.from = from;
+    if (setjmp(oom) == 0) {
+        dp->p = pr->ir;
+        dp->hbm_bytes = pr->hbm_bytes;
+        b->dp = dp;
+        b->pr = pr;
+        b->p = pr->ir;
+        st = bind_program(b) ? NKI_OK : NKI_ERR_FORMAT;
         *err = b->err;
-        arena_fini(&dp->mem);
-        free(dp);
-        free(b);
-        return NKI_ERR_FORMAT;
+    } else {
+        st = NKI_ERR_NOMEM;
     }
+    arena_fini(&b->scratch);
+done:
     free(b);
-    *out = dp;
-    return NKI_OK;
+    if (st == NKI_OK) {
+        *out = dp;
+    } else {
+        device_program_release(dp);
+    }
+    return st;
 }
 
 void device_program_release(device_program *dp)

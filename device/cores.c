@@ -63,7 +63,7 @@ static void run_sendrecv(exec *x, const bound *b, const tile *t)
 
 bool bind_sendrecv(binder *b)
 {
-    sendrecv_args *a = NEW(&b->dp->mem, sendrecv_args);
+    sendrecv_args *a = BIND_ARGS(b, sendrecv_args);
     ir_arg pipe = bind_arg(b, 4);
     a->send_to = bind_reg(b, bind_arg(b, 2));
     a->recv_from = bind_reg(b, bind_arg(b, 3));

@@ -19,7 +19,9 @@ void device_core_release(device_core *c);
 // A program bound once: operand layouts, dtypes and strides choose each instruction's function and
 // its prepared arguments. Immutable after device_bind; shared by any number of runs.
 typedef struct device_program device_program;
-nki_status device_bind(const program *pr, device_program **out, const char **err);
+// from: of its memory; NULL: the C library's. It refers to pr, which must outlive it.
+nki_status device_bind(const program *pr, const nki_allocator *from, device_program **out,
+                       const char **err);
 void device_program_release(device_program *dp);
 
 // What an observer is shown: the instruction that is about to run, or has just run, on one core.

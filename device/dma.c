@@ -438,7 +438,7 @@ static bool dma_done(binder *b, exec_fn fn, const dma_args *a)
 
 bool bind_dma_copy(binder *b)
 {
-    dma_args *a = NEW(&b->dp->mem, dma_args);
+    dma_args *a = BIND_ARGS(b, dma_args);
     return bind_ends(b, a, 0, 1, 3) && plan(b, a, 0, 1) && plan_rows(b, a) &&
            dma_done(b, a->row_mode ? run_dma_rows : run_dma, a);
 }
@@ -522,7 +522,7 @@ static bool transpose_axes(binder *b, uint32_t n, uint32_t *perm)
 
 bool bind_dma_transpose(binder *b)
 {
-    dma_args *a = NEW(&b->dp->mem, dma_args);
+    dma_args *a = BIND_ARGS(b, dma_args);
     uint32_t perm[IR_MAX_DIMS];
     uint64_t counts[IR_MAX_DIMS];
     if (!bind_ends(b, a, 0, 1, 5)) {
@@ -634,7 +634,7 @@ static void run_dma_compute(exec *x, const bound *b, const tile *t)
 
 bool bind_dma_compute(binder *b)
 {
-    dma_args *a = NEW(&b->dp->mem, dma_args);
+    dma_args *a = BIND_ARGS(b, dma_args);
     ir_arg srcs = bind_arg(b, 1), op = bind_arg(b, 2), scales = bind_arg(b, 3);
     if (op.kind != IRA_OP || op.v != OPR_add) {
         return bind_fail(b, "reduce_op must be add");

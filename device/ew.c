@@ -284,7 +284,7 @@ static void run_ew(exec *x, const bound *b, const tile *t)
 
 static ew *new_ew(binder *b)
 {
-    ew *e = NEW(&b->dp->mem, ew);
+    ew *e = BIND_ARGS(b, ew);
     e->res = -1;
     e->init = -1;
     return e;
@@ -696,7 +696,7 @@ bool bind_tensor_scalar(binder *b)
         return false;
     }
     if (op0 < OPR_COUNT && op_table[op0].cls == OPC_B) {
-        bit_args *a = NEW(&b->dp->mem, bit_args);
+        bit_args *a = BIND_ARGS(b, bit_args);
         return bind_bit_step(b, a, op0, 3, arg_true(b, 4), false) &&
                (op1 >= OPR_COUNT || bind_bit_step(b, a, op1, 6, arg_true(b, 7), false)) &&
                bits_operands(b) && bind_done(b, run_bits, a, true);
@@ -771,7 +771,7 @@ bool bind_tensor_tensor(binder *b)
         return b->err ? false : bind_fail(b, "an operator is missing");
     }
     if (op_table[op].cls == OPC_B) {
-        bit_args *a = NEW(&b->dp->mem, bit_args);
+        bit_args *a = BIND_ARGS(b, bit_args);
         return bind_bit_step(b, a, op, 2, false, true) && bits_operands(b) &&
                bind_done(b, run_bits, a, true);
     }
@@ -783,7 +783,7 @@ bool bind_tensor_tensor(binder *b)
         return false;
     }
     if (b->in->engine == ENG_GPSIMD && all_int32(b) && op <= OPR_minimum) {
-        int_args *a = NEW(&b->dp->mem, int_args);
+        int_args *a = BIND_ARGS(b, int_args);
         a->op = (uint8_t)op;
         a->is_signed = b->o[1].dtype == DT_int32 && b->o[2].dtype == DT_int32;
         return bind_done(b, run_int32, a, true);
@@ -885,7 +885,7 @@ static void run_iota(exec *x, const bound *b, const tile *t)
 
 bool bind_iota(binder *b)
 {
-    affine_pattern *a = NEW(&b->dp->mem, affine_pattern);
+    affine_pattern *a = BIND_ARGS(b, affine_pattern);
     if (bind_operand(b, 0, true) < 0 || !b->o[0].l) {
         return b->err ? false : bind_fail(b, "a tensor is missing");
     }

@@ -186,7 +186,7 @@ static void run_match_replace8(exec *x, const bound *b, const tile *t)
 
 bool bind_nc_match_replace8(binder *b)
 {
-    replace_args *a = NEW(&b->dp->mem, replace_args);
+    replace_args *a = BIND_ARGS(b, replace_args);
     ir_arg imm = bind_arg(b, 3);
     a->imm = imm.kind == IRA_F32 ? ira_float(imm) : (float)ira_integer(imm);
     a->idx = -1;
@@ -242,7 +242,7 @@ static void run_stream_shuffle(exec *x, const bound *b, const tile *t)
 
 bool bind_nc_stream_shuffle(binder *b)
 {
-    shuffle_args *a = NEW(&b->dp->mem, shuffle_args);
+    shuffle_args *a = BIND_ARGS(b, shuffle_args);
     ir_arg m = bind_arg(b, 2);
     if (bind_operand(b, 0, true) < 0 || bind_operand(b, 1, false) < 0 || !need(b, 2)) {
         return false;
@@ -293,7 +293,7 @@ static void run_local_gather(exec *x, const bound *b, const tile *t)
 
 bool bind_local_gather(binder *b)
 {
-    gather_args *a = NEW(&b->dp->mem, gather_args);
+    gather_args *a = BIND_ARGS(b, gather_args);
     if (bind_operand(b, 0, true) < 0 || bind_operand(b, 1, false) < 0 ||
         bind_operand(b, 2, false) < 0 || !need(b, 3)) {
         return false;
@@ -449,7 +449,7 @@ static void run_nonzero(exec *x, const bound *b, const tile *t)
 
 bool bind_nonzero_with_count(binder *b)
 {
-    nonzero_args *a = NEW(&b->dp->mem, nonzero_args);
+    nonzero_args *a = BIND_ARGS(b, nonzero_args);
     a->offset = (int32_t)ira_integer(bind_arg(b, 2));
     a->padding = (int32_t)ira_integer(bind_arg(b, 3));
     if (bind_operand(b, 0, true) < 0 || bind_operand(b, 1, false) < 0 || !need(b, 2)) {
@@ -522,7 +522,7 @@ static void run_topk(exec *x, const bound *b, const tile *t)
 
 bool bind_topk(binder *b)
 {
-    gather_args *a = NEW(&b->dp->mem, gather_args);
+    gather_args *a = BIND_ARGS(b, gather_args);
     int64_t n = ira_integer(bind_arg(b, 3));
     if (bind_operand(b, 0, true) < 0 || bind_operand(b, 1, true) < 0 ||
         bind_operand(b, 2, false) < 0 || !need(b, 3)) {

@@ -186,6 +186,8 @@ struct exec {
 
 // ---- binding (bind.c)
 
+enum { BIND_ARGS_BYTES = 2048 };
+
 typedef struct binder {
     device_program *dp;
     const program *pr;
@@ -201,7 +203,17 @@ typedef struct binder {
     const layout **layouts;  // by ap and log2 of the item size, made when first met
     opnd *index;
     uint32_t nindex, index_cap;
+    // Prepared arguments of the instruction that is being bound: equal ones of one program are one.
+    _Alignas(max_align_t) unsigned char args[BIND_ARGS_BYTES];
+    size_t args_size;  // 0: not used yet
+    struct bind_memo *args_memo;
+    struct bind_memo *instr_memo;
+    arena scratch;
 } binder;
+
+// Cleared prepared arguments, good until the instruction is bound.
+void *bind_args(binder *b, size_t size);
+#define BIND_ARGS(b, T) ((T *)bind_args((b), sizeof(T)))
 
 bool bind_fail(binder *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 ir_arg bind_arg(const binder *b, uint32_t param);
@@ -285,7 +297,8 @@ typedef struct region {
 region region_of(const ir *p, const opnd *o);
 
 // Does away with copies that only stage data (plan.c): fills dp->fast and dp->param_used.
-void plan_copies(device_program *dp);
+// What is needed meanwhile comes from scratch.
+void plan_copies(device_program *dp, arena *scratch);
 // Of a dma_copy whose ends are rows of equal length, each adjacent bytes: the number of rows, their
 // length and strides (dma.c). false: it is not.
 typedef struct dma_rows {

@@ -149,7 +149,7 @@ bool bind_nc_transpose(binder *b)
 
 bool bind_nc_matmul(binder *b)
 {
-    matmul_args *a = NEW(&b->dp->mem, matmul_args);
+    matmul_args *a = BIND_ARGS(b, matmul_args);
     ir_arg acc = bind_arg(b, 6);
     a->accumulate = acc.kind == IRA_BOOL && acc.v;
     a->transpose = bind_arg(b, 5).kind == IRA_BOOL && bind_arg(b, 5).v;

@@ -237,7 +237,7 @@ static void run_fill(exec *x, const bound *b, const tile *t)
 
 bool bind_memset(binder *b)
 {
-    fill_args *a = NEW(&b->dp->mem, fill_args);
+    fill_args *a = BIND_ARGS(b, fill_args);
     ir_arg v = bind_arg(b, 1);
     if (bind_operand(b, 0, true) < 0 || !b->o[0].l) {
         return b->err ? false : bind_fail(b, "a tensor is missing");
@@ -273,7 +273,7 @@ uint32_t uninit_bits(dtype d)
 
 bool bind_fill_uninit(binder *b)
 {
-    fill_args *a = NEW(&b->dp->mem, fill_args);
+    fill_args *a = BIND_ARGS(b, fill_args);
     if (bind_operand(b, 0, true) < 0 || !b->o[0].l) {
         return b->err ? false : bind_fail(b, "a tensor is missing");
     }
@@ -336,7 +336,7 @@ static void run_copy_predicated_cast(exec *x, const bound *b, const tile *t)
 
 bool bind_tensor_copy_predicated(binder *b)
 {
-    pred_args *a = NEW(&b->dp->mem, pred_args);
+    pred_args *a = BIND_ARGS(b, pred_args);
     ir_arg v = bind_arg(b, 1);
     a->reverse = bind_arg(b, 3).kind == IRA_BOOL && bind_arg(b, 3).v;
     if (bind_operand(b, 0, true) < 0 || bind_operand(b, 2, false) < 0) {

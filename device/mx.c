@@ -204,7 +204,7 @@ static void run_matmul_mx(exec *x, const bound *b, const tile *t)
 
 bool bind_nc_matmul_mx(binder *b)
 {
-    mx_args *a = NEW(&b->dp->mem, mx_args);
+    mx_args *a = BIND_ARGS(b, mx_args);
     ir_arg acc = bind_arg(b, 7);
     a->accumulate = acc.kind == IRA_BOOL && acc.v;
     for (uint32_t i = 0; i < 5; i++) {

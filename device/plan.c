@@ -106,6 +106,7 @@ typedef struct version {
     bool gone;
     box where;
     uint32_t mark;
+    uint32_t birth;    // distinct for each version
     uint32_t open_at;  // in planner.open
     ref *refs;
 } version;
@@ -115,13 +116,21 @@ typedef struct access {
     box b;
 } access;
 
+typedef struct bucket_slot {
+    uint32_t id, birth;  // the version, while it has this birth
+} bucket_slot;
+
 typedef struct planner {
     device_program *dp;
     const ir *p;
-    arena *mem;
-    version *v;  // from 1
+    arena *mem;      // of what the program keeps
+    arena *scratch;  // of the rest
+    version *v;      // from 1
     uint32_t nv, cap;
-    uint32_t bucket[BUCKETS][DEPTH];
+    uint32_t unused;  // a version that is gone, the next in its open_at; 0: none
+    ref *unused_refs;
+    bucket_slot bucket[BUCKETS][DEPTH];
+    uint32_t births;
     uint32_t open[OPEN_MAX];
     uint32_t nopen;
     access recent[RECENT];
@@ -129,8 +138,9 @@ typedef struct planner {
     uint32_t stamp;
     uint32_t *seen;  // versions found by the last find
     uint32_t nseen, seen_cap;
-    uint32_t kept;  // versions before it went through keep_unplaced
-    bool *own;      // instructions whose operands are copied
+    uint32_t *fresh;  // versions that did not go through keep_unplaced
+    uint32_t nfresh, fresh_cap;
+    bool *own;  // instructions whose operands are copied
     bool failed;
 } planner;
 
@@ -256,15 +266,9 @@ static uint64_t size_in_hbm(const planner *pl, const opnd *o)
     return pl->p->tensors.at[pl->p->views.at[o->view].tensor].size_bytes;
 }
 
-// Ends a version that nothing can look at any more.
-static void finish(planner *pl, uint32_t id)
+// Does away with the version's copy.
+static void carry_out(planner *pl, const version *v)
 {
-    version *v = &pl->v[id];
-    v->gone = true;
-    release_place(pl, v);
-    if (v->spoilt || !v->placed) {
-        return;
-    }
     for (const ref *f = v->refs; f; f = f->next) {
         move_operand(pl, v, f->at, f->k);
     }
@@ -278,39 +282,80 @@ static void finish(planner *pl, uint32_t id)
     copy->flags |= BOUND_SKIP;
 }
 
+// Ends a version that nothing can look at any more.
+static void finish(planner *pl, uint32_t id)
+{
+    version *v = &pl->v[id];
+    release_place(pl, v);
+    if (!v->spoilt && v->placed) {
+        carry_out(pl, v);
+    }
+    while (v->refs) {
+        ref *f = v->refs;
+        v->refs = f->next;
+        f->next = pl->unused_refs;
+        pl->unused_refs = f;
+    }
+    v->gone = true;
+    v->open_at = pl->unused;
+    pl->unused = id;
+}
+
+static bool is_live(const planner *pl, bucket_slot b)
+{
+    return b.id != NO_VERSION && pl->v[b.id].birth == b.birth && !pl->v[b.id].gone;
+}
+
+static void note_fresh(planner *pl, uint32_t id)
+{
+    if (pl->nfresh == pl->fresh_cap) {
+        pl->fresh_cap *= 2;
+        uint32_t *at = NEW_N(pl->scratch, uint32_t, pl->fresh_cap);
+        memcpy(at, pl->fresh, pl->nfresh * sizeof *at);
+        pl->fresh = at;
+    }
+    pl->fresh[pl->nfresh++] = id;
+}
+
 static void add_version(planner *pl, version v)
 {
-    if (pl->nv == pl->cap) {
+    if (!pl->unused && pl->nv == pl->cap) {
         uint32_t cap = pl->cap * 2;
-        version *at = NEW_N(pl->mem, version, cap);
+        version *at = NEW_N(pl->scratch, version, cap);
         memcpy(at, pl->v, pl->nv * sizeof *at);
         pl->v = at;
         pl->cap = cap;
     }
-    uint32_t id = pl->nv;
+    uint32_t id = pl->unused ? pl->unused : pl->nv;
+    if (v.placed && pl->nopen == OPEN_MAX) {
+        return;
+    }
+    if (pl->unused) {
+        pl->unused = pl->v[id].open_at;
+    } else {
+        pl->nv++;
+    }
+    note_fresh(pl, id);
+    v.birth = ++pl->births;
     if (v.placed) {
-        if (pl->nopen == OPEN_MAX) {
-            return;
-        }
         v.open_at = pl->nopen;
         pl->open[pl->nopen++] = id;
     }
     v.lo = v.r.lo;
     v.hi = v.r.hi;
-    pl->v[pl->nv++] = v;
+    pl->v[id] = v;
     for (uint32_t i = 0, n = bucket_count(&v.r); i < n; i++) {
-        uint32_t *b = pl->bucket[bucket_of(v.r.base, v.r.lo + (int64_t)i * BUCKET_BYTES)];
+        bucket_slot *b = pl->bucket[bucket_of(v.r.base, v.r.lo + (int64_t)i * BUCKET_BYTES)];
         uint32_t j = 0;
-        while (j < DEPTH && b[j] != NO_VERSION && !pl->v[b[j]].gone) {
+        while (j < DEPTH && is_live(pl, b[j])) {
             j++;
         }
         if (j == DEPTH) {  // the oldest is forgotten
-            version *old = &pl->v[b[0]];
-            old->spoilt = true;
+            pl->v[b[0].id].spoilt = true;
             memmove(b, b + 1, (DEPTH - 1) * sizeof *b);
             j = DEPTH - 1;
         }
-        b[j] = id;
+        b[j] = (bucket_slot){id, v.birth};
     }
 }
 
@@ -320,21 +365,21 @@ static void find(planner *pl, const region *r)
     pl->stamp++;
     pl->nseen = 0;
     for (uint32_t i = 0, n = bucket_count(r); i < n; i++) {
-        const uint32_t *b = pl->bucket[bucket_of(r->base, r->lo + (int64_t)i * BUCKET_BYTES)];
+        const bucket_slot *b = pl->bucket[bucket_of(r->base, r->lo + (int64_t)i * BUCKET_BYTES)];
         for (uint32_t j = 0; j < DEPTH; j++) {
-            version *v = &pl->v[b[j]];
-            if (b[j] == NO_VERSION || v->gone || v->mark == pl->stamp || v->r.base != r->base ||
+            version *v = &pl->v[b[j].id];
+            if (!is_live(pl, b[j]) || v->mark == pl->stamp || v->r.base != r->base ||
                 v->hi <= r->lo || r->hi <= v->lo || v->r.p1 <= r->p0 || r->p1 <= v->r.p0) {
                 continue;
             }
             v->mark = pl->stamp;
             if (pl->nseen == pl->seen_cap) {
                 pl->seen_cap *= 2;
-                uint32_t *at = NEW_N(pl->mem, uint32_t, pl->seen_cap);
+                uint32_t *at = NEW_N(pl->scratch, uint32_t, pl->seen_cap);
                 memcpy(at, pl->seen, pl->nseen * sizeof *at);
                 pl->seen = at;
             }
-            pl->seen[pl->nseen++] = b[j];
+            pl->seen[pl->nseen++] = b[j].id;
         }
     }
 }
@@ -380,7 +425,8 @@ static void read_chip(planner *pl, uint32_t at, uint32_t k, const opnd *o, bool 
         spoil_seen(pl);
         return;
     }
-    ref *f = NEW(pl->mem, ref);
+    ref *f = pl->unused_refs ? pl->unused_refs : NEW(pl->scratch, ref);
+    pl->unused_refs = f->next;
     *f = (ref){at, k, v->refs};
     v->refs = f;
     if (v->placed) {
@@ -533,7 +579,9 @@ static void end_all(planner *pl, bool last)
             finish(pl, i);
         }
     }
-    pl->nv = pl->kept = 1;
+    pl->nv = 1;
+    pl->unused = 0;
+    pl->nfresh = 0;
     memset(pl->bucket, 0, sizeof pl->bucket);
     pl->nrecent = 0;
 }
@@ -564,8 +612,8 @@ static void note_params(const planner *pl, const bound *c)
 // Results that are not stored yet stay on chip.
 static void keep_unplaced(planner *pl)
 {
-    for (; pl->kept < pl->nv; pl->kept++) {
-        version *v = &pl->v[pl->kept];
+    while (pl->nfresh) {
+        version *v = &pl->v[pl->fresh[--pl->nfresh]];
         v->spoilt = v->spoilt || !v->placed;
     }
 }
@@ -599,19 +647,22 @@ static void step(planner *pl, uint32_t at)
     }
 }
 
-void plan_copies(device_program *dp)
+void plan_copies(device_program *dp, arena *scratch)
 {
-    planner *pl = NEW(&dp->mem, planner);
+    planner *pl = NEW(scratch, planner);
     uint32_t n = dp->ncode;
     pl->dp = dp;
     pl->p = dp->p;
     pl->mem = &dp->mem;
+    pl->scratch = scratch;
     pl->cap = 64;
-    pl->v = NEW_N(pl->mem, version, pl->cap);
-    pl->nv = pl->kept = 1;
+    pl->v = NEW_N(scratch, version, pl->cap);
+    pl->nv = 1;
+    pl->fresh_cap = 64;
+    pl->fresh = NEW_N(scratch, uint32_t, pl->fresh_cap);
     pl->seen_cap = 64;
-    pl->seen = NEW_N(pl->mem, uint32_t, pl->seen_cap);
-    pl->own = NEW_N(pl->mem, bool, n + 1);
+    pl->seen = NEW_N(scratch, uint32_t, pl->seen_cap);
+    pl->own = NEW_N(scratch, bool, n + 1);
     dp->param_used = NEW_N(pl->mem, uint8_t, dp->p->params.n + 1);
     dp->fast = NEW_N(pl->mem, bound, n + 1);
     memcpy(dp->fast, dp->code, n * sizeof *dp->fast);

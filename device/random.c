@@ -245,7 +245,7 @@ static void run_rand2(exec *x, const bound *b, const tile *t)
 
 bool bind_rand2(binder *b)
 {
-    rand_args *a = NEW(&b->dp->mem, rand_args);
+    rand_args *a = BIND_ARGS(b, rand_args);
     if (bind_operand(b, 0, true) < 0 || !b->o[0].l) {
         return b->err ? false : bind_fail(b, "a tensor is missing");
     }
@@ -275,7 +275,7 @@ static void run_dropout(exec *x, const bound *b, const tile *t)
 
 bool bind_dropout(binder *b)
 {
-    rand_args *a = NEW(&b->dp->mem, rand_args);
+    rand_args *a = BIND_ARGS(b, rand_args);
     if (bind_operand(b, 0, true) < 0 || bind_operand(b, 1, false) < 0 || !b->o[0].l || !b->o[1].l) {
         return b->err ? false : bind_fail(b, "a tensor is missing");
     }

@@ -144,7 +144,7 @@ static void run_bit_reduce(exec *x, const bound *b, const tile *t)
 
 bool bind_tensor_reduce(binder *b)
 {
-    reduce_args *a = NEW(&b->dp->mem, reduce_args);
+    reduce_args *a = BIND_ARGS(b, reduce_args);
     op_id op = arg_op(b, 1);
     ir_arg axis = bind_arg(b, 3);
     if (!two(b, 0, 2)) {
@@ -238,7 +238,7 @@ static void run_partition_bits(exec *x, const bound *b, const tile *t)
 
 bool bind_tensor_partition_reduce(binder *b)
 {
-    reduce_args *a = NEW(&b->dp->mem, reduce_args);
+    reduce_args *a = BIND_ARGS(b, reduce_args);
     op_id op = arg_op(b, 1);
     a->op = (uint8_t)op;
     if (!two(b, 0, 2)) {
@@ -400,7 +400,7 @@ static bool scan_op(binder *b, uint32_t param, bool unary_too, uint8_t *op)
 
 bool bind_tensor_tensor_scan(binder *b)
 {
-    scan_args *a = NEW(&b->dp->mem, scan_args);
+    scan_args *a = BIND_ARGS(b, scan_args);
     if (!two(b, 0, 1) || bind_operand(b, 2, false) < 0 || !b->o[2].l) {
         return b->err ? false : bind_fail(b, "a tensor is missing");
     }
@@ -414,7 +414,7 @@ bool bind_tensor_tensor_scan(binder *b)
 
 bool bind_tensor_scalar_cumulative(binder *b)
 {
-    scan_args *a = NEW(&b->dp->mem, scan_args);
+    scan_args *a = BIND_ARGS(b, scan_args);
     if (!two(b, 0, 1)) {
         return false;
     }

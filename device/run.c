@@ -206,7 +206,7 @@ static bool check_reg(binder *b, regnum r)
 
 bool bind_loop_for(binder *b)
 {
-    loop_info *l = NEW(&b->dp->mem, loop_info);
+    loop_info *l = BIND_ARGS(b, loop_info);
     ir_arg step = bind_arg(b, 3), counter = bind_arg(b, 0);
     l->reg = counter.v;
     l->lower = bind_reg(b, bind_arg(b, 1));
@@ -221,7 +221,7 @@ bool bind_loop_for(binder *b)
 
 bool bind_loop_while(binder *b)
 {
-    loop_info *l = NEW(&b->dp->mem, loop_info);
+    loop_info *l = BIND_ARGS(b, loop_info);
     l->is_while = true;
     l->lower = bind_reg(b, bind_arg(b, 0));
     return check_reg(b, l->lower) && bind_done(b, run_loop_while, l, true);
@@ -314,7 +314,7 @@ bool bind_register_alloc(binder *b)
 
 bool bind_register_move(binder *b)
 {
-    reg_args *a = NEW(&b->dp->mem, reg_args);
+    reg_args *a = BIND_ARGS(b, reg_args);
     a->src = bind_reg(b, bind_arg(b, 1));
     return reg_out(b, 0, &a->dst) && check_reg(b, a->src) &&
            bind_done(b, run_register_move, a, true);
@@ -322,14 +322,14 @@ bool bind_register_move(binder *b)
 
 bool bind_register_load(binder *b)
 {
-    reg_args *a = NEW(&b->dp->mem, reg_args);
+    reg_args *a = BIND_ARGS(b, reg_args);
     return reg_out(b, 0, &a->dst) && bind_operand(b, 1, false) >= 0 && bind_computes(b, 0) &&
            bind_done(b, run_register_load, a, true);
 }
 
 bool bind_register_store(binder *b)
 {
-    reg_args *a = NEW(&b->dp->mem, reg_args);
+    reg_args *a = BIND_ARGS(b, reg_args);
     a->src = bind_reg(b, bind_arg(b, 1));
     return check_reg(b, a->src) && bind_operand(b, 0, true) >= 0 && bind_computes(b, 0) &&
            bind_done(b, run_register_store, a, true);

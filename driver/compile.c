@@ -381,6 +381,7 @@ nki_status compile(const compile_request *rq, nki_diags *ds, compile_result *out
     s->st = NKI_OK;
     s->ld.fd = -1;
     arena_init(&s->mem, rq->memory_limit_bytes, &s->oom);
+    s->mem.from = rq->allocator;
     if (setjmp(s->oom)) {
         out_of_memory(s);
     } else {

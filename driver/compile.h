@@ -39,6 +39,7 @@ typedef struct compile_request {
     const diag_policy *policy;
     size_t memory_limit_bytes;
     uint64_t step_limit;
+    const nki_allocator *allocator;  // of the compile's arena; NULL: the C library
     void (*print)(void *ctx, const char *text, size_t len);
     void *print_ctx;
     int (*resolve)(void *ctx, const char *dotted, nki_module_text *out);

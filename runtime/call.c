@@ -177,6 +177,7 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
         return failure_nomem();
     }
     arena_init(&b.mem, 0, &b.oom);
+    b.mem.from = &ctx->allocator;
     if (setjmp(b.oom)) {
         arena_fini(&b.mem);
         return failure_nomem();

@@ -88,12 +88,27 @@ void context_free(nki_context *ctx, void *p, size_t size_bytes)
     }
 }
 
-void *context_take(nki_context *ctx, size_t size_bytes)
+void *context_block(nki_context *ctx, size_t size_bytes)
 {
     const nki_allocator *a = &ctx->allocator;
     size_t room = size_bytes ? size_bytes : 1;
-    void *p = a->alloc ? a->alloc(a->alloc_ctx, room, HOSTMEM_ALIGN_BYTES)
-                       : hostmem_take(&ctx->tensors, size_bytes);
+    return a->alloc ? a->alloc(a->alloc_ctx, room, HOSTMEM_ALIGN_BYTES)
+                    : hostmem_take(&ctx->tensors, size_bytes);
+}
+
+void context_block_free(nki_context *ctx, void *p, size_t size_bytes)
+{
+    const nki_allocator *a = &ctx->allocator;
+    if (!a->alloc) {
+        hostmem_give(&ctx->tensors, p, size_bytes);
+    } else if (p) {
+        a->release(a->alloc_ctx, p, size_bytes ? size_bytes : 1, HOSTMEM_ALIGN_BYTES);
+    }
+}
+
+void *context_take(nki_context *ctx, size_t size_bytes)
+{
+    void *p = context_block(ctx, size_bytes);
     if (p) {
         uint64_t now = COUNT(ctx, tensor_bytes, size_bytes) + size_bytes;
         uint64_t peak = atomic_load_explicit(&ctx->count.tensor_bytes_peak, memory_order_relaxed);
@@ -107,13 +122,8 @@ void *context_take(nki_context *ctx, size_t size_bytes)
 
 void context_give(nki_context *ctx, void *p, size_t size_bytes)
 {
-    const nki_allocator *a = &ctx->allocator;
     COUNT(ctx, tensor_bytes, -(uint64_t)size_bytes);
-    if (a->alloc) {
-        a->release(a->alloc_ctx, p, size_bytes ? size_bytes : 1, HOSTMEM_ALIGN_BYTES);
-    } else {
-        hostmem_give(&ctx->tensors, p, size_bytes);
-    }
+    context_block_free(ctx, p, size_bytes);
 }
 
 // ---- making
@@ -186,6 +196,7 @@ static nki_status setup(nki_context *ctx, const char **why)
     if (o->allocator) {
         ctx->allocator = *o->allocator;
         ctx->opts.allocator = NULL;
+        ctx->mem.from = ctx->parse_mem.from = &ctx->allocator;
     }
     ctx->target = target_find(o->target ? o->target : "trn2");
     if (!ctx->target) {
@@ -308,6 +319,7 @@ compile_request context_request(const nki_context *ctx, const nki_source *src)
         .memory_limit_bytes =
             o->memory_limit_bytes ? o->memory_limit_bytes : DEFAULT_MEMORY_LIMIT_BYTES,
         .step_limit = o->step_limit,
+        .allocator = &ctx->allocator,
         .print = o->print,
         .print_ctx = o->print_ctx,
         .resolve = o->resolve,

@@ -56,7 +56,10 @@ compile_request context_request(const nki_context *ctx, const nki_source *src);
 // Memory of handles, zeroed, and of tensors; NULL when there is none.
 void *context_alloc(nki_context *ctx, size_t size_bytes);
 void context_free(nki_context *ctx, void *p, size_t size_bytes);
-// Contents of tensors, 64-byte aligned and not cleared.
+// Large memory, 64-byte aligned and not cleared.
+void *context_block(nki_context *ctx, size_t size_bytes);
+void context_block_free(nki_context *ctx, void *p, size_t size_bytes);
+// The same for contents of tensors, counted as such.
 void *context_take(nki_context *ctx, size_t size_bytes);
 void context_give(nki_context *ctx, void *p, size_t size_bytes);
 

@@ -14,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+enum { FILE_MIN_BYTES = 4096 };
 
 void kernel_free(nki_kernel *k)
 {
@@ -27,11 +30,15 @@ void kernel_free(nki_kernel *k)
             device_program_release(k->core[i].reordered);
         }
     }
-    owned.neff[0] = k->file;
+    if (k->file_block) {
+        context_block_free(k->ctx, k->file, k->file_len);
+    } else {
+        owned.neff[0] = k->file;
+    }
     host_closures_free(k);
     free(atomic_load(&k->written));
     free(atomic_load(&k->signature));
-    arena_fini(&k->mem);  // what was read may refer to the bytes, so it goes first
+    arena_fini(&k->mem);
     compile_result_fini(&owned);
     context_free(k->ctx, k, sizeof *k);
 }
@@ -65,6 +72,7 @@ static nki_kernel *kernel_new(nki_context *ctx)
         atomic_init(&k->refs, 1);
         k->ctx = nki_context_retain(ctx);
         arena_init(&k->mem, 0, &k->oom);
+        k->mem.from = &ctx->allocator;
     }
     return k;
 }
@@ -114,12 +122,12 @@ static void describe(nki_kernel *k)
     }
 }
 
-// A file may hold anything: what it says of the order of its streams is proven before use.
 static nki_status check_schedule(nki_kernel *k, const program *pr)
 {
     arena mem;
     jmp_buf oom;
     arena_init(&mem, 0, &oom);
+    mem.from = &k->ctx->allocator;
     nki_status st = NKI_OK;
     if (setjmp(oom)) {
         st = context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory while loading a kernel");
@@ -134,15 +142,30 @@ static nki_status check_schedule(nki_kernel *k, const program *pr)
     return st;
 }
 
-// Container bytes to something that runs, for each core. foreign: from a file.
-static nki_status load(nki_kernel *k, bool foreign)
+nki_status nki_kernel_verify(nki_kernel *k)
+{
+    if (!k || !context_alive(k->ctx)) {
+        return NKI_ERR_ARG;
+    }
+    nki_status st = NKI_OK;
+    if (!atomic_load_explicit(&k->sound, memory_order_relaxed)) {
+        for (uint32_t i = 0; i < k->core_count && st == NKI_OK; i++) {
+            st = check_schedule(k, k->core[i].pr);
+        }
+        atomic_store_explicit(&k->sound, st == NKI_OK, memory_order_relaxed);
+    }
+    return st;
+}
+
+// Container bytes to something that runs, for each core.
+static nki_status load(nki_kernel *k)
 {
     const char *why = NULL;
     if (setjmp(k->oom)) {
         return context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory while loading a kernel");
     }
     int64_t start = trace_begin(k->ctx);
-    double begin = clock_ms(), check_ms = 0;
+    double begin = clock_ms();
     nki_status st = NKI_OK;
     for (uint32_t i = 0; i < k->core_count; i++) {
         kernel_core *c = &k->core[i];
@@ -165,18 +188,12 @@ static nki_status load(nki_kernel *k, bool foreign)
                                 "container %u of the file holds program %u of the launch", i,
                                 c->pr->ir->core);
         }
-        double check = clock_ms();
-        st = foreign ? check_schedule(k, c->pr) : NKI_OK;
-        check_ms += clock_ms() - check;
-        if (st != NKI_OK) {
-            return st;
-        }
         attach_sources(k, c->pr->ir);
     }
     double bind = clock_ms();
     for (uint32_t i = 0; i < k->core_count; i++) {
         kernel_core *c = &k->core[i];
-        st = device_bind(c->pr, &c->bound, &why);
+        st = device_bind(c->pr, &k->ctx->allocator, &c->bound, &why);
         if (st != NKI_OK) {
             return context_fail(k->ctx, st, "%s", why ? why : nki_status_text(st));
         }
@@ -187,8 +204,7 @@ static nki_status load(nki_kernel *k, bool foreign)
     LOG(k->ctx, NKI_LOG_INFO, "load", {"kernel", nki_kernel_name(k), 0},
         {"bytes", NULL, (double)k->core[0].neff_len},
         {"instructions", NULL, (double)k->core[0].pr->ir->instrs.n},
-        {"read_ms", NULL, bind - begin - check_ms}, {"check_ms", NULL, check_ms},
-        {"bind_ms", NULL, clock_ms() - bind});
+        {"read_ms", NULL, bind - begin}, {"bind_ms", NULL, clock_ms() - bind});
     return NKI_OK;
 }
 
@@ -291,15 +307,17 @@ static bool join(compile_result *r, nki_kernel *k)
     for (uint32_t i = 0; i < r->cores; i++) {
         k->file_len += r->neff_len[i];
     }
-    k->file = r->cores == 1 ? r->neff[0] : malloc(k->file_len);
+    k->file_block = r->cores > 1 || k->ctx->allocator.alloc;
+    k->file = k->file_block ? context_block(k->ctx, k->file_len) : r->neff[0];
     if (!k->file) {
+        k->file_block = false;
         return false;
     }
     size_t at = 0;
     for (uint32_t i = 0; i < r->cores; i++) {
         k->core[i].neff = k->file + at;
         k->core[i].neff_len = r->neff_len[i];
-        if (r->cores > 1) {
+        if (k->file_block) {
             memcpy(k->file + at, r->neff[i], r->neff_len[i]);
             free(r->neff[i]);
         }
@@ -336,7 +354,8 @@ nki_status kernel_build(nki_context *ctx, const compile_request *rq, nki_diags *
     k->arg_count = r.arg_count;
     k->sources = r.sources;
     double start = clock_ms();
-    st = load(k, false);
+    atomic_store(&k->sound, true);  // the compiler made it
+    st = load(k);
     times->load_ms = clock_ms() - start;
     if (st != NKI_OK) {
         nki_kernel_release(k);
@@ -393,16 +412,17 @@ nki_status nki_kernel_compile(nki_context *ctx, const nki_source *src, const cha
     return st;
 }
 
-// Takes bytes (malloc'ed) over.
+// Takes bytes (a context_block of len) over.
 static nki_status load_bytes(nki_context *ctx, unsigned char *bytes, size_t len, nki_kernel **out)
 {
     nki_kernel *k = kernel_new(ctx);
     if (!k) {
-        free(bytes);
+        context_block_free(ctx, bytes, len);
         return context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
     }
     k->file = bytes;
     k->file_len = len;
+    k->file_block = true;
     k->core_count = neff_parts(bytes, len, COMPILE_CORES_MAX);
     size_t at = 0;
     for (uint32_t i = 0; i < k->core_count; i++) {
@@ -410,7 +430,11 @@ static nki_status load_bytes(nki_context *ctx, unsigned char *bytes, size_t len,
         k->core[i].neff_len = i + 1 < k->core_count ? neff_file_bytes(bytes + at) : len - at;
         at += k->core[i].neff_len;
     }
-    nki_status st = load(k, true);
+    nki_status st = load(k);
+    const char *verify = getenv("NKI_VERIFY");
+    if (st == NKI_OK && verify && *verify && strcmp(verify, "0") != 0) {
+        st = nki_kernel_verify(k);
+    }
     if (st != NKI_OK) {
         nki_kernel_release(k);
         return st;
@@ -427,7 +451,7 @@ nki_status nki_kernel_load(nki_context *ctx, const void *neff, size_t len, nki_k
     if (!ctx || !neff || !out || !context_alive(ctx)) {
         return NKI_ERR_ARG;
     }
-    unsigned char *bytes = malloc(len ? len : 1);
+    unsigned char *bytes = context_block(ctx, len);
     if (!bytes) {
         return context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
     }
@@ -534,6 +558,53 @@ int nki_tool_param_written(const nki_kernel *k, size_t i)
     return w && w[i];
 }
 
+// All of f as a context_block of exactly *len. A file is read and not mapped: another process that
+// cuts it short would end this one.
+static nki_status read_file(nki_context *ctx, FILE *f, const char *path, unsigned char **bytes,
+                            size_t *len)
+{
+    struct stat sb;
+    size_t cap = fstat(fileno(f), &sb) == 0 && S_ISREG(sb.st_mode) ? (size_t)sb.st_size : 0;
+    cap = cap < FILE_MIN_BYTES ? FILE_MIN_BYTES : cap;
+    unsigned char *at = context_block(ctx, cap);
+    size_t n = 0, got = 1;
+    while (at && got) {
+        if (n == cap) {
+            int next = fgetc(f);
+            if (next == EOF) {
+                break;
+            }
+            unsigned char *more = cap > SIZE_MAX / 4 ? NULL : context_block(ctx, cap * 2);
+            if (more) {
+                memcpy(more, at, n);
+                more[n++] = (unsigned char)next;
+            }
+            context_block_free(ctx, at, cap);
+            at = more;
+            cap *= 2;
+            continue;
+        }
+        got = fread(at + n, 1, cap - n, f);
+        n += got;
+    }
+    int bad = at && ferror(f) ? errno : 0;
+    unsigned char *exact = NULL;
+    if (at && !bad && n != cap) {
+        exact = context_block(ctx, n);
+        if (exact) {
+            memcpy(exact, at, n);
+        }
+        context_block_free(ctx, at, cap);
+        at = exact;
+    } else if (bad) {
+        context_block_free(ctx, at, cap);
+        return context_fail(ctx, NKI_ERR_IO, "cannot read '%s': %s", path, strerror(bad));
+    }
+    *bytes = at;
+    *len = n;
+    return at ? NKI_OK : context_fail(ctx, NKI_ERR_NOMEM, "out of memory for '%s'", path);
+}
+
 nki_status nki_kernel_load_file(nki_context *ctx, const char *path, nki_kernel **out)
 {
     if (out) {
@@ -547,29 +618,13 @@ nki_status nki_kernel_load_file(nki_context *ctx, const char *path, nki_kernel *
         return context_fail(ctx, NKI_ERR_IO, "cannot open '%s': %s", path, strerror(errno));
     }
     unsigned char *bytes = NULL;
-    size_t len = 0, cap = 0, got = 1;
-    while (got) {
-        if (len == cap) {
-            size_t more = cap ? cap * 2 : 1 << 16;
-            unsigned char *p = realloc(bytes, more);
-            if (!p) {
-                free(bytes);
-                fclose(f);
-                return context_fail(ctx, NKI_ERR_NOMEM, "out of memory for '%s'", path);
-            }
-            bytes = p;
-            cap = more;
-        }
-        got = fread(bytes + len, 1, cap - len, f);
-        len += got;
-    }
-    int bad = ferror(f) ? errno : 0;
+    size_t len = 0;
+    nki_status st = read_file(ctx, f, path, &bytes, &len);
     fclose(f);
-    nki_status st = bad ? context_fail(ctx, NKI_ERR_IO, "cannot read '%s': %s", path, strerror(bad))
-                        : load_bytes(ctx, bytes, len, out);
-    if (bad) {
-        free(bytes);
-    } else if (st == NKI_ERR_FORMAT) {
+    if (st == NKI_OK) {
+        st = load_bytes(ctx, bytes, len, out);
+    }
+    if (st == NKI_ERR_FORMAT) {
         context_fail(ctx, st, "'%s': %s", path, nki_context_error(ctx));
     }
     return st;

@@ -19,10 +19,12 @@ struct nki_kernel {
     nki_context *ctx;
     arena mem;
     jmp_buf oom;
+    atomic_bool sound;    // its schedule is proven, or made here
     bool shared;          // a cache made it: see cache_give_back()
     bool cached;          // and has it. Guarded by the cache's lock
     unsigned char *file;  // containers, one a core, one after the other
     size_t file_len;
+    bool file_block;  // file is a context_block, else malloc'ed
     uint32_t core_count;
     kernel_core core[COMPILE_CORES_MAX];
     size_t param_count, output_count;

@@ -62,6 +62,7 @@ static nki_status read_all(nki_context *ctx, const char *path, char **text, size
     nki_status st = NKI_ERR_NOMEM;
     r->fd = -1;
     arena_init(&r->mem, 0, &r->oom);
+    r->mem.from = &ctx->allocator;
     if (setjmp(r->oom) == 0) {
         st = read_source(&r->mem, path, path, &r->fd, &r->src, &r->why);
         if (st == NKI_OK) {

@@ -97,15 +97,20 @@ nki_status nki_profile_create(nki_kernel *k, const nki_profile_opts *opts, nki_p
         return NKI_ERR_ARG;
     }
     opts = opts ? opts : &none;
+    nki_status st = nki_kernel_verify(k);
+    if (st != NKI_OK) {
+        return st;
+    }
     nki_profile *p = calloc(1, sizeof *p);
     if (!p) {
         return context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory");
     }
     p->k = nki_kernel_retain(k);
     arena_init(&p->mem, 0, &p->oom);
+    p->mem.from = &k->ctx->allocator;
     p->cores = k->core_count;
     p->m = *machine_of(k->core[0].pr->ir->target);
-    nki_status st = set_machine(p, opts);
+    st = set_machine(p, opts);
     if (st == NKI_OK) {
         st = run(p, opts);
     }

@@ -114,13 +114,22 @@ NKI_API nki_status nki_kernel_compile(nki_context *ctx, const nki_source *src, c
                                       const nki_compile_opts *opts, nki_diags *ds,
                                       nki_kernel **out);
 
-// From container bytes, which are copied and verified.
+// From container bytes, which are copied. Lengths, ranges, checksums and every instruction are
+// checked: a file made of anything gives a status or a kernel that stays inside its memories. The
+// instructions run in the order they are written in; that the queues and semaphores beside them
+// allow no other result is proven when something relies on it (nki_kernel_verify, a profile), or
+// here where the environment has NKI_VERIFY=1.
 //
 // Errors: NKI_ERR_FORMAT, NKI_ERR_ARG (another target than the context's), NKI_ERR_NOMEM.
 NKI_API nki_status nki_kernel_load(nki_context *ctx, const void *neff, size_t len,
                                    nki_kernel **out);
 // From a file. Errors: also NKI_ERR_IO.
 NKI_API nki_status nki_kernel_load_file(nki_context *ctx, const char *path, nki_kernel **out);
+// Proves that the kernel's queues and semaphores order its instructions. Nothing to do for a kernel
+// that was compiled here.
+//
+// Errors: NKI_ERR_FORMAT with what is not ordered, NKI_ERR_NOMEM, NKI_ERR_ARG.
+NKI_API nki_status nki_kernel_verify(nki_kernel *k);
 NKI_API nki_kernel *nki_kernel_retain(nki_kernel *k);
 NKI_API void nki_kernel_release(nki_kernel *k);
 
