@@ -325,6 +325,27 @@ static bool keep_sources(session *s)
     return true;
 }
 
+static bool keep_absent(session *s)
+{
+    size_t n = 0;
+    const loader_absent *first = s->ld.searched ? s->ld.absent : NULL;
+    for (const loader_absent *a = first; a; a = a->next) {
+        n += strlen(a->path) + 1;
+    }
+    char *at = s->out->absent = malloc(n ? n : 1);
+    if (!at) {
+        fail(s, NKI_ERR_NOMEM, "out of memory");
+        return false;
+    }
+    s->out->absent_bytes = n;
+    for (const loader_absent *a = first; a; a = a->next) {
+        size_t len = strlen(a->path) + 1;
+        memcpy(at, a->path, len);
+        at += len;
+    }
+    return true;
+}
+
 static void compile_all(session *s)
 {
     const loaded_module *entry = parse(s);
@@ -333,7 +354,7 @@ static void compile_all(session *s)
     }
     uint32_t cores = s->rq->grid > 1 ? s->rq->grid : 1;
     compile_cores(s, entry, cores);
-    if (s->st == NKI_OK && !s->stopped && keep_sources(s)) {
+    if (s->st == NKI_OK && !s->stopped && keep_sources(s) && keep_absent(s)) {
         s->out->cores = cores;
     }
 }
@@ -420,6 +441,7 @@ void compile_result_fini(compile_result *r)
         free(r->arg_names[i]);
     }
     free(r->arg_names);
+    free(r->absent);
     for (compile_source *c = r->sources; c;) {
         compile_source *next = c->next;
         free(c);

@@ -71,6 +71,8 @@ typedef struct compile_result {
     char **arg_names;
     size_t arg_count;
     compile_source *sources;
+    char *absent;  // paths looked for and not there, one after the other, each with its zero
+    size_t absent_bytes;
     nki_times times;
     char why[512];  // a sentence when the status is not NKI_OK
 } compile_result;
@@ -81,6 +83,24 @@ typedef struct compile_digest {
     uint64_t lo, hi;
 } compile_digest;
 compile_digest compile_key(const compile_request *rq);
+
+// What a key is made of, to say how two differ. COMPILE_PART(id, in words)
+#define COMPILE_PARTS(COMPILE_PART)                                                                \
+    COMPILE_PART(TOOL, "the tool's build")                                                         \
+    COMPILE_PART(SOURCE, "the source text")                                                        \
+    COMPILE_PART(ENTRY, "the kernel's name")                                                       \
+    COMPILE_PART(TENSORS, "shapes or types")                                                       \
+    COMPILE_PART(VALUES, "compile-time values")                                                    \
+    COMPILE_PART(LAUNCH, "grid, schedule or target")                                               \
+    COMPILE_PART(SETTINGS, "import roots, environment, warnings or limits")
+typedef enum compile_part {
+#define COMPILE_PART_ENUM(id, words) PART_##id,
+    COMPILE_PARTS(COMPILE_PART_ENUM)
+#undef COMPILE_PART_ENUM
+        PART_COUNT
+} compile_part;
+extern const char *const compile_part_words[PART_COUNT];
+void compile_parts(const compile_request *rq, uint64_t out[PART_COUNT]);
 
 // Source to container. Never ends the process: out of memory and limits come back as a status.
 nki_status compile(const compile_request *rq, nki_diags *ds, compile_result *out);

@@ -60,16 +60,27 @@ void loader_init(loader *ld, arena *mem, intern *names, const char *const *roots
     ld->memo = NEW_N(mem, loader_memo *, ld->memo_cap);
 }
 
-static bool is_file(const char *path)
+// path is in the loader's arena.
+static bool found(loader *ld, const char *path, bool folder)
 {
     struct stat sb;
-    return stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode);
+    if (stat(path, &sb) == 0 && S_ISDIR(sb.st_mode) == folder) {
+        return true;
+    }
+    loader_absent *a = NEW(ld->mem, loader_absent);
+    *a = (loader_absent){ld->absent, path};
+    ld->absent = a;
+    return false;
 }
 
-static bool is_dir(const char *path)
+static bool is_file(loader *ld, const char *path)
 {
-    struct stat sb;
-    return stat(path, &sb) == 0 && S_ISDIR(sb.st_mode);
+    return found(ld, path, false);
+}
+
+static bool is_dir(loader *ld, const char *path)
+{
+    return found(ld, path, true);
 }
 
 static const char *real_path(loader *ld, const char *path)
@@ -103,9 +114,10 @@ static char *join(arena *mem, const char *dir, const char *rel)
     return arena_printf(mem, "%s%s%s", dir, dir[strlen(dir) - 1] == '/' ? "" : "/", rel);
 }
 
-static bool has_init(arena *mem, const char *dir)
+static bool has_init(loader *ld, const char *dir)
 {
-    return is_file(join(mem, dir, "__init__.py")) || is_file(join(mem, dir, "__init__.nki"));
+    return is_file(ld, join(ld->mem, dir, "__init__.py")) ||
+           is_file(ld, join(ld->mem, dir, "__init__.nki"));
 }
 
 // The library keeps its package under nkilib_src/ in its repository; both names mean one folder.
@@ -118,7 +130,7 @@ static bool is_library_source_dir(const char *dir)
 static const char *package_top(loader *ld, const char *dir)
 {
     const char *d = real_path(ld, dir), *top = NULL;
-    while (strcmp(d, "/") != 0 && (has_init(ld->mem, d) || is_library_source_dir(d))) {
+    while (strcmp(d, "/") != 0 && (has_init(ld, d) || is_library_source_dir(d))) {
         d = dir_of(ld->mem, d);
         top = d;
     }
@@ -268,17 +280,18 @@ static const loaded_module *load_path(loader *ld, const char *path, const char *
 static const loaded_module *try_dir(loader *ld, const char *dir, const char *dotted, bool folders,
                                     diags *ds)
 {
+    ld->searched = true;
     char *rel = arena_text(ld->mem, dotted, strlen(dotted));
     for (char *p = rel; *p; p++) {
         *p = *p == '.' ? '/' : *p;
     }
     char *stem = *rel ? join(ld->mem, dir, rel) : arena_text(ld->mem, dir, strlen(dir));
     if (folders) {
-        return is_dir(stem) ? load_path(ld, stem, dotted, true, true, ds) : NULL;
+        return is_dir(ld, stem) ? load_path(ld, stem, dotted, true, true, ds) : NULL;
     }
     for (int i = *rel ? 0 : FIRST_PACKAGE_SUFFIX; i < SUFFIX_COUNT; i++) {
         char *path = arena_printf(ld->mem, "%s%s", stem, suffixes[i]);
-        if (is_file(path)) {
+        if (is_file(ld, path)) {
             return load_path(ld, path, dotted, i >= FIRST_PACKAGE_SUFFIX, false, ds);
         }
     }

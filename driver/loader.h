@@ -10,6 +10,12 @@
 // once however many names lead to it.
 typedef struct loader_entry loader_entry;
 
+// A path that was looked for and not there: were it, an import might find something else.
+typedef struct loader_absent {
+    struct loader_absent *next;
+    const char *path;
+} loader_absent;
+
 typedef struct loader {
     arena *mem;
     intern *names;
@@ -22,6 +28,8 @@ typedef struct loader {
     double parse_ms;      // spent in the parser, imports included
     loader_entry *entry;  // the kernel's own file
     loader_entry *first, **tail;
+    struct loader_absent *absent;  // looked for and not there, newest first
+    bool searched;                 // folders were looked through for an import
     // Hash table of lookups already made, key "folder\0level\0dotted".
     struct loader_memo **memo;
     uint32_t memo_cap, memo_count;

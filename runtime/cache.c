@@ -1,22 +1,25 @@
 #include "runtime/cache.h"
 
+#include "base/intern.h"
 #include "runtime/kernel.h"
 #include "runtime/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { BUCKETS = 1024 };
+enum { BUCKETS = 1024, MISSES_KEPT = 64 };
 static const size_t DEFAULT_LIMIT_BYTES = (size_t)256 << 20;
 
-// A file that the compile read, as it was then.
+// A path that the compile looked at, as it was then.
 typedef struct cache_file {
+    bool absent;  // nothing was there; what follows is not used but path
     dev_t dev;
     ino_t ino;
     off_t size;
     struct timespec mtime;
-    const char *path;  // in the kernel's sources
+    const char *path;  // in the kernel
 } cache_file;
 
 typedef struct entry {
@@ -32,12 +35,20 @@ typedef struct entry {
     failure *failed;  // of the compile that was waited for
 } entry;
 
+// A request that was compiled, by parts.
+typedef struct miss {
+    uint32_t path;  // hash
+    uint64_t part[PART_COUNT];
+} miss;
+
 struct cache {
     pthread_mutex_t lock;
     pthread_cond_t done;
     size_t limit_bytes, used_bytes;
     entry *bucket[BUCKETS];
     entry *newest, *oldest;
+    miss misses[MISSES_KEPT];  // the latest
+    size_t miss_count, next_miss;
 };
 
 cache *cache_create(size_t limit_bytes)
@@ -165,15 +176,19 @@ static bool look(const char *path, cache_file *f)
     if (stat(path, &sb) != 0 || !S_ISREG(sb.st_mode)) {
         return false;
     }
-    *f = (cache_file){sb.st_dev, sb.st_ino, sb.st_size, sb.st_mtim, path};
+    *f = (cache_file){false, sb.st_dev, sb.st_ino, sb.st_size, sb.st_mtim, path};
     return true;
 }
 
-// The imported files; the entry's text is in the key.
+// The imported files and what an import did not find; the entry's text is in the key.
 static bool note_files(entry *e, const compile_request *rq)
 {
+    const char *absent = e->k->absent, *end = absent + e->k->absent_bytes;
     size_t n = 0;
     for (const compile_source *s = e->k->sources; s; s = s->next) {
+        n++;
+    }
+    for (const char *p = absent; p < end; p += strlen(p) + 1) {
         n++;
     }
     e->files = calloc(n + 1, sizeof *e->files);
@@ -181,20 +196,68 @@ static bool note_files(entry *e, const compile_request *rq)
         bool entry_file = strcmp(s->src.name, rq->path) == 0;
         e->file_count += !entry_file && look(s->src.name, &e->files[e->file_count]);
     }
+    for (const char *p = absent; e->files && p < end; p += strlen(p) + 1) {
+        e->files[e->file_count++] = (cache_file){.absent = true, .path = p};
+    }
     return e->files != NULL;
 }
 
-static bool unchanged(const entry *e)
+static bool as_it_was(const cache_file *a)
+{
+    cache_file b;
+    struct stat sb;
+    if (a->absent) {
+        return stat(a->path, &sb) != 0;
+    }
+    return look(a->path, &b) && a->dev == b.dev && a->ino == b.ino && a->size == b.size &&
+           a->mtime.tv_sec == b.mtime.tv_sec && a->mtime.tv_nsec == b.mtime.tv_nsec;
+}
+
+// The first path that is not as it was; NULL: none.
+static const cache_file *changed(const entry *e)
 {
     for (size_t i = 0; i < e->file_count; i++) {
-        const cache_file *a = &e->files[i];
-        cache_file b;
-        if (!look(a->path, &b) || a->dev != b.dev || a->ino != b.ino || a->size != b.size ||
-            a->mtime.tv_sec != b.mtime.tv_sec || a->mtime.tv_nsec != b.mtime.tv_nsec) {
-            return false;
+        if (!as_it_was(&e->files[i])) {
+            return &e->files[i];
         }
     }
-    return true;
+    return NULL;
+}
+
+// ---- why something is not there
+
+// Remembers the request; `why` says how it differs from the one before it of that source's name.
+// The lock is held.
+static void explain(cache *c, const compile_request *rq, char *why, size_t room)
+{
+    miss now = {.path = hash_bytes(rq->path, strlen(rq->path))};
+    const miss *best = NULL;
+    int fewest = PART_COUNT + 1;
+    compile_parts(rq, now.part);
+    for (size_t i = 0; i < c->miss_count; i++) {
+        const miss *m = &c->misses[(c->next_miss + MISSES_KEPT - 1 - i) % MISSES_KEPT];
+        int differ = 0;
+        for (int k = 0; k < PART_COUNT; k++) {
+            differ += m->part[k] != now.part[k];
+        }
+        if (m->path == now.path && m->part[PART_ENTRY] == now.part[PART_ENTRY] && differ < fewest) {
+            fewest = differ;
+            best = m;
+        }
+    }
+    size_t n = (size_t)snprintf(why, room, "%s",
+                                !best         ? "not seen before"
+                                : fewest == 0 ? "dropped since it was compiled"
+                                              : "others: ");
+    for (int k = 0; best && k < PART_COUNT && n < room; k++) {
+        if (best->part[k] != now.part[k]) {
+            n += (size_t)snprintf(why + n, room - n, "%s%s", why[n - 1] == ' ' ? "" : "; ",
+                                  compile_part_words[k]);
+        }
+    }
+    c->misses[c->next_miss] = now;
+    c->next_miss = (c->next_miss + 1) % MISSES_KEPT;
+    c->miss_count += c->miss_count < MISSES_KEPT;
 }
 
 // ---- getting
@@ -283,14 +346,19 @@ nki_status cache_get(nki_context *ctx, const compile_request *rq, nki_diags *ds,
     pthread_mutex_lock(&c->lock);
     for (;;) {
         entry **at = slot_of(c, key), *e = *at;
+        const cache_file *file;
         if (!e) {
             e = calloc(1, sizeof *e);
             if (e) {
                 e->key = key;
                 *at = e;
             }
+            char why[200];
+            explain(c, rq, why, sizeof why);
             pthread_mutex_unlock(&c->lock);
             COUNT(ctx, cache_misses, 1);
+            LOG(ctx, NKI_LOG_INFO, "miss", {"source", rq->path, 0},
+                {"entry", rq->entry ? rq->entry : "", 0}, {"why", why, 0});
             return e ? fill(ctx, e, rq, ds, times, out)
                      : context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
         }
@@ -302,8 +370,10 @@ nki_status cache_get(nki_context *ctx, const compile_request *rq, nki_diags *ds,
                 failure_release(f);
                 return st;
             }
-        } else if (!unchanged(e)) {
-            LOG(ctx, NKI_LOG_INFO, "stale", {"kernel", nki_kernel_name(e->k), 0});
+        } else if ((file = changed(e))) {
+            COUNT(ctx, cache_stale, 1);
+            LOG(ctx, NKI_LOG_INFO, "stale", {"kernel", nki_kernel_name(e->k), 0},
+                {"file", file->path, 0}, {"was", file->absent ? "absent" : "another", 0});
             drop(ctx, e);
         } else {
             *out = take(ctx, e);

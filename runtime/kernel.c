@@ -20,8 +20,10 @@ enum { FILE_MIN_BYTES = 4096 };
 
 void kernel_free(nki_kernel *k)
 {
-    compile_result owned = {
-        .arg_names = k->arg_names, .arg_count = k->arg_count, .sources = k->sources};
+    compile_result owned = {.arg_names = k->arg_names,
+                            .arg_count = k->arg_count,
+                            .sources = k->sources,
+                            .absent = k->absent};
     for (uint32_t i = 0; i < COMPILE_CORES_MAX; i++) {
         if (k->core[i].bound) {
             device_program_release(k->core[i].bound);
@@ -353,6 +355,8 @@ nki_status kernel_build(nki_context *ctx, const compile_request *rq, nki_diags *
     k->arg_names = r.arg_names;
     k->arg_count = r.arg_count;
     k->sources = r.sources;
+    k->absent = r.absent;
+    k->absent_bytes = r.absent_bytes;
     double start = clock_ms();
     atomic_store(&k->sound, true);  // the compiler made it
     st = load(k);

@@ -36,6 +36,8 @@ struct nki_kernel {
     char **arg_names;
     size_t arg_count;
     compile_source *sources;
+    char *absent;  // as in compile_result
+    size_t absent_bytes;
 };
 
 // Compile-time values and specifications of arguments as the compiler takes them. Errors:

@@ -1,7 +1,12 @@
 #!/bin/sh
-# apidoc.sh ROOT: the API reference in Markdown on standard output, from the comments of the public
-# headers. docs/api.md is its output; `meta.api` compares them.
+# apidoc.sh ROOT [--check]: the API reference in Markdown on standard output, from the comments of
+# the public headers. docs/api.md is its output; --check compares them.
 set -eu
+if [ "${2:-}" = --check ]; then
+    sh "$0" "$1" | diff -u "$1/docs/api.md" - && exit
+    echo "docs/api.md is not what the headers say: cmake --build build/dev --target docs"
+    exit 1
+fi
 cd "$1/include/nki"
 cat <<'HEAD'
 # C API

@@ -22,7 +22,8 @@
     X(failures, "runs and host functions that failed")                                             \
     X(packed_copies, "views copied to and from packed memory for a kernel")                        \
     X(tensor_bytes, "bytes of tensors alive now")                                                  \
-    X(tensor_bytes_peak, "the most there were")
+    X(tensor_bytes_peak, "the most there were")                                                    \
+    X(cache_stale, "kernels dropped because a file changed that they import or looked for")
 
 typedef struct nki_counters {
     size_t size;  // sizeof(nki_counters), set by the initialiser

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static nki_context *context(void)
@@ -489,6 +490,96 @@ static void cache__sees_values_and_changed_imports(void **state)
     rmdir(dir);
 }
 
+// A line of the log, to look for words in.
+typedef struct log_text {
+    char text[8192];
+    size_t len;
+} log_text;
+
+static void keep_line(void *arg, nki_log_level level, const char *line, size_t len)
+{
+    log_text *l = arg;
+    (void)level;
+    if (l->len + len + 2 < sizeof l->text) {
+        memcpy(l->text + l->len, line, len);
+        l->len += len;
+        l->text[l->len++] = '\n';
+    }
+}
+
+// A name that no import found, and one found in a later folder: files that appear count.
+static void cache__sees_files_that_appear(void **state)
+{
+    (void)state;
+    static const char optional_text[] =
+        "import nki\n"
+        "import nki.isa as nisa\n"
+        "import nki.language as nl\n"
+        "try:\n"
+        "    from factor import FACTOR\n"
+        "except ImportError:\n"
+        "    FACTOR = 3.0\n"
+        "@nki.jit\n"
+        "def scale(x, shift):\n"
+        "    t = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)\n"
+        "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+        "    nisa.dma_copy(dst=t, src=x)\n"
+        "    nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=FACTOR, op1=nl.add,\n"
+        "                       operand1=shift)\n"
+        "    nisa.dma_copy(dst=y, src=t)\n"
+        "    return y\n";
+    char dir[] = "/tmp/nki_op_XXXXXX", sub[64], early[64], late[96];
+    assert_non_null(mkdtemp(dir));
+    snprintf(sub, sizeof sub, "%s/later", dir);
+    snprintf(early, sizeof early, "%s/factor.nki", dir);
+    snprintf(late, sizeof late, "%s/factor.nki", sub);
+    assert_int_equal(mkdir(sub, 0700), 0);
+    log_text log = {.len = 0};
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    const char *roots[] = {dir, sub};
+    o.import_roots = roots;
+    o.import_root_count = 2;
+    o.log = keep_line;
+    o.log_ctx = &log;
+    o.log_level = NKI_LOG_INFO;
+    nki_context *ctx = NULL;
+    assert_int_equal(nki_context_create(&o, &ctx, NULL), NKI_OK);
+    nki_tensor *x = numbers(ctx, NKI_FLOAT32, 5, SHAPE(1, 4));
+    float first = ((float *)nki_tensor_data(x))[0];
+    nki_op *op = NULL;
+    const nki_source src = {"scale.nki", optional_text, sizeof optional_text - 1};
+    assert_int_equal(nki_op_open(ctx, &src, "scale", NULL, &op), NKI_OK);
+    assert_true(call_scale(op, x, 1) == first * 3 + 1);
+    assert_true(call_scale(op, x, 1) == first * 3 + 1);
+    assert_int_equal(counters(ctx).cache_hits, 1);
+    write_file(late, "FACTOR = 2.0\n");
+    assert_true(call_scale(op, x, 1) == first * 2 + 1);
+    assert_int_equal(counters(ctx).cache_stale, 1);
+    write_file(early, "FACTOR = 5.0\n");
+    assert_true(call_scale(op, x, 1) == first * 5 + 1);
+    assert_true(call_scale(op, x, 1) == first * 5 + 1);
+    assert_int_equal(counters(ctx).cache_stale, 2);
+    unlink(early);
+    assert_true(call_scale(op, x, 1) == first * 2 + 1);
+    assert_true(call_scale(op, x, 2) == first * 2 + 2);
+    nki_counters c = counters(ctx);
+    assert_int_equal(c.cache_stale, 3);
+    assert_int_equal(c.compiles, 5);
+    assert_int_equal(c.cache_hits, 2);
+    log.text[log.len] = '\0';
+    assert_non_null(strstr(log.text, "why=\"not seen before\""));
+    assert_non_null(strstr(log.text, "why=\"dropped since it was compiled\""));
+    assert_non_null(strstr(log.text, "why=\"others: compile-time values\""));
+    assert_non_null(strstr(log.text, "was=absent"));
+    assert_non_null(strstr(log.text, "was=another"));
+    nki_op_release(op);
+    nki_tensor_release(x);
+    nki_context_release(ctx);
+    unlink(late);
+    rmdir(sub);
+    rmdir(dir);
+}
+
 typedef struct racer {
     nki_context *ctx;
     nki_tensor *x;
@@ -567,6 +658,7 @@ int main(void)
         cmocka_unit_test(path__is_one_for_library_and_user),
         cmocka_unit_test(resolver__answers_imports),
         cmocka_unit_test(cache__sees_values_and_changed_imports),
+        cmocka_unit_test(cache__sees_files_that_appear),
         cmocka_unit_test(cache__compiles_once_for_many_callers),
         cmocka_unit_test(cache__drops_the_oldest_that_nobody_has),
     };
