@@ -80,6 +80,11 @@ expr_type expression_type(const expression *e, const expr_operand *o)
     return o->whole ? EXPR_INT : EXPR_FLOAT;
 }
 
+static const char *op_name(op_id op)
+{
+    return op == EXPR_WHERE ? "where" : op_table[op].name;
+}
+
 static bool same(const expr_operand *a, const expr_operand *b)
 {
     return a->kind == b->kind && a->index == b->index && a->whole == b->whole &&
@@ -91,9 +96,11 @@ static expr_operand add_step(parser *p, const expr_step *s)
     expression *e = p->e;
     for (uint32_t i = 0; i < e->step_count; i++) {
         const expr_step *o = &e->step[i];
-        if (o->op == s->op && o->operands == s->operands && o->type == s->type &&
-            same(&o->operand[0], &s->operand[0]) &&
-            (s->operands == 1 || same(&o->operand[1], &s->operand[1]))) {
+        bool equal = o->op == s->op && o->operands == s->operands && o->type == s->type;
+        for (uint32_t k = 0; equal && k < s->operands; k++) {
+            equal = same(&o->operand[k], &s->operand[k]);
+        }
+        if (equal) {
             return (expr_operand){.kind = EXPR_STEP, .index = i};
         }
     }
@@ -104,8 +111,8 @@ static expr_operand add_step(parser *p, const expr_step *s)
     return (expr_operand){.kind = EXPR_STEP, .index = e->step_count++};
 }
 
-// The result's type; integers stay integers where the machine can. false: was reported.
-static bool type_of(parser *p, op_id op, const expr_operand *v, uint32_t n, expr_type *out)
+// The common type of the operands: integers when all are.
+static expr_type common_type(const parser *p, const expr_operand *v, uint32_t n)
 {
     bool ints = true, unsigned_only = true, any = false;
     for (uint32_t i = 0; i < n; i++) {
@@ -116,7 +123,14 @@ static bool type_of(parser *p, op_id op, const expr_operand *v, uint32_t n, expr
             unsigned_only = unsigned_only && t == EXPR_UINT;
         }
     }
-    expr_type whole = any && unsigned_only ? EXPR_UINT : EXPR_INT;
+    return !ints ? EXPR_FLOAT : any && unsigned_only ? EXPR_UINT : EXPR_INT;
+}
+
+// The result's type; integers stay integers where the machine can. false: was reported.
+static bool type_of(parser *p, op_id op, const expr_operand *v, uint32_t n, expr_type *out)
+{
+    expr_type whole = common_type(p, v, n);
+    bool ints = whole != EXPR_FLOAT;
     *out = EXPR_FLOAT;
     if (op_table[op].cls == OPC_B) {
         *out = whole;
@@ -202,6 +216,20 @@ static expr_operand apply(parser *p, op_id op, const expr_operand *v, uint32_t n
     return type_of(p, op, v, n, &s.type) ? add_step(p, &s) : v[0];
 }
 
+// v: the condition, then, else.
+static expr_operand select(parser *p, const expr_operand *v)
+{
+    if (p->failed) {
+        return v[0];
+    }
+    if (v[0].kind == EXPR_CONST) {
+        return v[0].number != 0 ? v[1] : v[2];
+    }
+    expr_step s = {.op = EXPR_WHERE, .operands = 3, .type = common_type(p, v + 1, 2)};
+    memcpy(s.operand, v, sizeof s.operand);
+    return add_step(p, &s);
+}
+
 static expr_operand comparison(parser *p);
 
 static expr_operand number(parser *p)
@@ -219,48 +247,79 @@ static expr_operand number(parser *p)
     return (expr_operand){.kind = EXPR_CONST, .number = v, .whole = whole && v < 9e15};
 }
 
+// What a name in front of a parenthesis means. want: its number of operands.
+typedef struct function {
+    enum { CALL_OP, CALL_INVERT, CALL_NOT, CALL_WHERE } how;
+    op_id op;
+    uint32_t want;
+} function;
+
+static bool find_function(const char *name, function *f)
+{
+    *f = (function){CALL_OP, OPR_COUNT, 2};
+    if (strcmp(name, "where") == 0) {
+        *f = (function){CALL_WHERE, EXPR_WHERE, 3};
+        return true;
+    }
+    if (strcmp(name, "logical_not") == 0) {
+        *f = (function){CALL_NOT, OPR_equal, 1};
+        return true;
+    }
+    if (!op_find(name, &f->op) || f->op == OPR_prelu || !op_table[f->op].roles) {
+        return false;
+    }
+    if (f->op == OPR_invert) {
+        *f = (function){CALL_INVERT, OPR_bitwise_xor, 1};
+    } else if (op_table[f->op].cls == OPC_U) {
+        f->want = 1;
+    }
+    // Two that no chip has are made of others.
+    return !(op_table[f->op].roles & OP_SIM) || f->op == OPR_divide || f->op == OPR_negative;
+}
+
 static expr_operand call(parser *p, size_t n)
 {
     char name[NAME_BYTES];
-    op_id op = OPR_COUNT;
+    function f;
     const char *start = p->at;
     if (n >= sizeof name) {
         return fail(p, "no function has so long a name");
     }
     memcpy(name, p->at, n);
     name[n] = '\0';
-    bool known = op_find(name, &op) && !(op_table[op].roles & OP_SIM) && op_table[op].roles &&
-                 op != OPR_prelu;
-    if (!known && strcmp(name, "divide") != 0 && strcmp(name, "negative") != 0) {
+    if (!find_function(name, &f)) {
         return fail(p, "there is no function '%s'", name);
     }
     p->at += n;
     take(p, "(", "");
-    expr_operand v[2];
-    uint32_t want = op_table[op].cls == OPC_U || op == OPR_invert ? 1 : 2, got = 0;
+    expr_operand v[3];
+    uint32_t got = 0;
     do {
         expr_operand o = comparison(p);
         if (p->failed) {
             return o;
         }
-        if (got == want) {
-            p->at = start;
-            return fail(p, "'%s' takes %u operand%s", name, want, want == 1 ? "" : "s");
+        if (got < f.want) {
+            v[got] = o;
         }
-        v[got++] = o;
+        got++;
     } while (take(p, ",", ""));
     if (!take(p, ")", "")) {
         return fail(p, "expected ')'");
     }
-    if (got != want) {
+    if (got != f.want) {
         p->at = start;
-        return fail(p, "'%s' takes %u operand%s", name, want, want == 1 ? "" : "s");
+        return fail(p, "'%s' takes %u operand%s", name, f.want, f.want == 1 ? "" : "s");
     }
-    if (op == OPR_invert) {
-        v[1] = (expr_operand){.kind = EXPR_CONST, .number = -1, .whole = true};
-        return apply(p, OPR_bitwise_xor, v, 2);
+    if (f.how == CALL_WHERE) {
+        return select(p, v);
     }
-    return apply(p, op, v, want);
+    if (f.how == CALL_OP) {
+        return apply(p, f.op, v, f.want);
+    }
+    v[1] =
+        (expr_operand){.kind = EXPR_CONST, .number = f.how == CALL_INVERT ? -1 : 0, .whole = true};
+    return apply(p, f.op, v, 2);
 }
 
 static expr_operand name(parser *p)
@@ -511,7 +570,7 @@ bool expression_steps(const expression *e, char *out, size_t room)
     put(&o, "(");
     for (uint32_t i = 0; i < e->step_count; i++) {
         const expr_step *s = &e->step[i];
-        put(&o, "('%s','%s',", op_table[s->op].name, types[s->type]);
+        put(&o, "('%s','%s',", op_name(s->op), types[s->type]);
         for (uint32_t k = 0; k < s->operands; k++) {
             put_operand(&o, &s->operand[k]);
         }

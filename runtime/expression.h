@@ -19,11 +19,14 @@ typedef struct expr_operand {
     bool whole;  // a constant written as an integer
 } expr_operand;
 
+// An operator beyond the table, of three operands: condition, then, else.
+#define EXPR_WHERE OPR_COUNT
+
 typedef struct expr_step {
-    op_id op;
+    op_id op;  // or EXPR_WHERE
     expr_type type;
     uint32_t operands;
-    expr_operand operand[2];
+    expr_operand operand[3];
 } expr_step;
 
 typedef struct expression {

@@ -93,8 +93,8 @@ static nki_dtype common(nki_tensor *const *in, size_t n, bool floats, nki_dtype 
 
 static bool is_truth(const expression *e, const expr_operand *o)
 {
-    return o->kind == EXPR_STEP && (op_table[e->step[o->index].op].cls == OPC_C ||
-                                    op_table[e->step[o->index].op].cls == OPC_L);
+    op_id op = o->kind == EXPR_STEP ? e->step[o->index].op : EXPR_WHERE;
+    return op != EXPR_WHERE && (op_table[op].cls == OPC_C || op_table[op].cls == OPC_L);
 }
 
 static nki_dtype result_type(const expression *e, const expr_operand *o, nki_tensor *const *in,
@@ -114,7 +114,7 @@ static nki_dtype result_type(const expression *e, const expr_operand *o, nki_ten
     return common(in, n, true, NKI_FLOAT32, NKI_FLOAT32);
 }
 
-enum { STEPS_BYTES = EXPR_STEPS_MAX * 120, RESULTS_BYTES = EXPR_RESULTS_MAX * 64 };
+enum { STEPS_BYTES = EXPR_STEPS_MAX * 160, RESULTS_BYTES = EXPR_RESULTS_MAX * 64 };
 
 typedef struct plan {
     expression e;

@@ -37,8 +37,9 @@ NKI_API nki_status nki_op_call(nki_op *op, nki_stream *s, const nki_arg *args, s
 
 // Element by element with NumPy's broadcasting. The expression is statements between semicolons:
 // "NAME = e" names a value, a plain "e" is a result. In e: x0, x1... the inputs, names, numbers,
-// + - * / ** unary -, comparisons (1.0 or 0.0), & | ^ ~ << >> on integers, and f(e, ...) with any
-// operator of nki.language (relu, exp, maximum...). "d = x0 - x1; d * d; exp(d)" has two results.
+// + - * / ** unary -, comparisons (1.0 or 0.0), & | ^ ~ << >> on integers, where(e, e, e), and
+// f(e, ...) with any operator of nki.language (relu, exp, maximum...). "d = x0 - x1; d * d; exp(d)"
+// has two results.
 //
 // Arithmetic is fp32, or int32 where all operands are integers; results have the type that the
 // inputs have in common (fp32 for different float types), comparisons float32 unless `types` (one a
