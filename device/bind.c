@@ -673,8 +673,13 @@ static bool bind_program(binder *b)
     return true;
 }
 
-nki_status device_bind(const program *pr, const nki_allocator *from, device_program **out,
-                       const char **err)
+nki_status device_bind(const program *pr, device_program **out, const char **err)
+{
+    return device_bind_from(pr, NULL, out, err);
+}
+
+nki_status device_bind_from(const program *pr, const nki_allocator *from, device_program **out,
+                            const char **err)
 {
     *out = NULL;
     *err = NULL;

@@ -19,9 +19,11 @@ void device_core_release(device_core *c);
 // A program bound once: operand layouts, dtypes and strides choose each instruction's function and
 // its prepared arguments. Immutable after device_bind; shared by any number of runs.
 typedef struct device_program device_program;
-// from: of its memory; NULL: the C library's. It refers to pr, which must outlive it.
-nki_status device_bind(const program *pr, const nki_allocator *from, device_program **out,
-                       const char **err);
+// It refers to pr, which must outlive it.
+nki_status device_bind(const program *pr, device_program **out, const char **err);
+// The same with memory from an allocator; NULL: the C library's.
+nki_status device_bind_from(const program *pr, const nki_allocator *from, device_program **out,
+                            const char **err);
 void device_program_release(device_program *dp);
 
 // What an observer is shown: the instruction that is about to run, or has just run, on one core.
@@ -31,7 +33,7 @@ typedef struct device_event {
     uint32_t instr;       // in program->instrs
     const int32_t *regs;  // program->registers of them
     uint32_t operands;    // device_operand_at takes 0 .. operands - 1
-    struct exec *x;        // these three are device/'s own
+    struct exec *x;       // these three are device/'s own
     const struct bound *b;
     const struct tile *t;
 } device_event;
@@ -70,8 +72,8 @@ typedef struct device_run_opts {
     uint32_t seed;     // initial state of the random generators
     void (*print)(void *ctx, const char *text, size_t len);  // device_print
     void *print_ctx;
-    bool as_written;          // every copy is made, however little it matters
-    uint64_t max_loop_trips;  // per dynamic loop entry, 0: 1e9; past it: loop_too_long
+    bool as_written;                  // every copy is made, however little it matters
+    uint64_t max_loop_trips;          // per dynamic loop entry, 0: 1e9; past it: loop_too_long
     const device_observer *observer;  // NULL: none, at no cost
     // Looked at between instructions. Not 0: the run ends with that nki_status. NULL: none.
     const _Atomic int *stop;

@@ -195,7 +195,7 @@ static nki_status load(nki_kernel *k)
     double bind = clock_ms();
     for (uint32_t i = 0; i < k->core_count; i++) {
         kernel_core *c = &k->core[i];
-        st = device_bind(c->pr, &k->ctx->allocator, &c->bound, &why);
+        st = device_bind_from(c->pr, &k->ctx->allocator, &c->bound, &why);
         if (st != NKI_OK) {
             return context_fail(k->ctx, st, "%s", why ? why : nki_status_text(st));
         }

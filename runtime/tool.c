@@ -152,7 +152,8 @@ nki_status nki_tool_reorder(nki_kernel *k, uint64_t seed)
         const char *why = "the streams of the schedule come to a stop";
         program *q = reorder(&k->mem, c->pr, seed + i);
         device_program *bound = NULL;
-        nki_status st = q ? device_bind(q, &k->ctx->allocator, &bound, &why) : NKI_ERR_INTERNAL;
+        nki_status st =
+            q ? device_bind_from(q, &k->ctx->allocator, &bound, &why) : NKI_ERR_INTERNAL;
         if (st != NKI_OK) {
             return context_fail(k->ctx, st, "%s", why ? why : nki_status_text(st));
         }

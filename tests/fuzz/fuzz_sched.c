@@ -43,7 +43,7 @@ static void run(const program *pr, results *r)
     }
     device_program *dp = NULL;
     const char *err = NULL;
-    require(device_bind(pr, NULL, &dp, &err) == NKI_OK, err ? err : "does not bind");
+    require(device_bind(pr, &dp, &err) == NKI_OK, err ? err : "does not bind");
     void *params[RP_PARAMS] = {r->param[0], r->param[1]}, *outs[1] = {r->out};
     require(device_run(core, dp, params, outs, NULL, NULL) == NKI_OK, "does not run");
     device_program_release(dp);

@@ -173,7 +173,7 @@ static inline void prog_out(prog *g, uint32_t view, void *data)
 static inline nki_status prog_run(prog *g)
 {
     const char *err = NULL;
-    nki_status st = device_bind(&g->pr, NULL, &g->dp, &err);
+    nki_status st = device_bind(&g->pr, &g->dp, &err);
     if (st != NKI_OK) {
         print_message("bind: %s\n", err);
         return st;

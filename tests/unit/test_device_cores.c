@@ -47,7 +47,7 @@ static nki_status launch(pair *p)
     device_core *cores[2];
     for (int r = 0; r < 2; r++) {
         const char *err = NULL;
-        assert_int_equal(device_bind(&p->g[r].pr, NULL, &p->g[r].dp, &err), NKI_OK);
+        assert_int_equal(device_bind(&p->g[r].pr, &p->g[r].dp, &err), NKI_OK);
         programs[r] = p->g[r].dp;
         cores[r] = p->g[r].core;
     }
@@ -127,7 +127,7 @@ static void one_program__cannot_wait(void **state)
     prog_init(&g, 3);
     barrier(&g, prog_param(&g, DT_float32, 1, 1, &g));
     const char *err = NULL;
-    assert_int_equal(device_bind(&g.pr, NULL, &g.dp, &err), NKI_ERR_FORMAT);
+    assert_int_equal(device_bind(&g.pr, &g.dp, &err), NKI_ERR_FORMAT);
     assert_string_equal(err, "core_barrier: the program is not one of two");
     prog_fini(&g);
 }

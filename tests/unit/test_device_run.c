@@ -332,7 +332,7 @@ static void endless(void **state)
     EMIT(&g, loop_while, ENG_VECTOR, R(0));
     prog_emit(&g, ISA_loop_end, ENG_VECTOR, (ir_arg[]){NONE});
     const char *err;
-    assert_int_equal(device_bind(&g.pr, NULL, &g.dp, &err), NKI_OK);
+    assert_int_equal(device_bind(&g.pr, &g.dp, &err), NKI_OK);
     device_run_opts o = {.max_loop_trips = 1000};
     assert_int_equal(device_run(g.core, g.dp, g.params, g.outs, &o, &g.ds), NKI_ERR_DIAG);
     assert_string_equal(diag_name(g.ds.first->id), "loop_too_long");
@@ -356,7 +356,7 @@ static void print(void **state)
     EMIT(&g, device_print, ENG_SYNC, ira_kind(IRA_STR, ir_str(g.p, "x", 1)), V(t));
     EMIT(&g, device_print, ENG_SYNC, ira_kind(IRA_STR, ir_str(g.p, "s", 1)), V(s));
     const char *err;
-    assert_int_equal(device_bind(&g.pr, NULL, &g.dp, &err), NKI_OK);
+    assert_int_equal(device_bind(&g.pr, &g.dp, &err), NKI_OK);
     device_run_opts o = {.print = collect, .print_ctx = text};
     assert_int_equal(device_run(g.core, g.dp, g.params, g.outs, &o, &g.ds), NKI_OK);
     assert_string_equal(text, "x [[0.0 1.0 2.0]\n   [3.0 4.0 5.0]]\ns [[-3 7]]\n");
@@ -444,7 +444,7 @@ static void rejected(void **state)
         }
         EMIT(&g, tensor_copy, ENG_VECTOR, V(x), V(bad), EN(0), NONE);
         const char *err = NULL;
-        assert_int_equal(device_bind(&g.pr, NULL, &g.dp, &err), NKI_ERR_FORMAT);
+        assert_int_equal(device_bind(&g.pr, &g.dp, &err), NKI_ERR_FORMAT);
         assert_non_null(err);
         assert_null(g.dp);
         prog_fini(&g);
