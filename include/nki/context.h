@@ -15,8 +15,14 @@ typedef struct nki_env {
     const char *name, *value;
 } nki_env;
 
-// Where handles and the contents of tensors come from. align is a power of two. release gets what
-// alloc was asked for. Both are called from any thread, also from two at a time.
+// Where memory comes from: handles, contents of tensors, all that compiles, loads and runs build
+// up, compiled and loaded kernels with their containers. Not: a container while it is written,
+// nki_diags, the bookkeeping of queues, caches, logs and traces (the C library's malloc, small),
+// threads, and the memories of simulated devices (mappings).
+//
+// align is a power of two. release gets what alloc was asked for. Both are called from any thread,
+// also from two at a time. alloc may fail at any time: the call that needed it returns
+// NKI_ERR_NOMEM, and a run that needed it fails with that.
 typedef struct nki_allocator {
     void *(*alloc)(void *alloc_ctx, size_t size_bytes, size_t align);  // NULL: no memory
     void (*release)(void *alloc_ctx, void *p, size_t size_bytes, size_t align);
@@ -60,9 +66,7 @@ typedef struct nki_context_opts {
     // text is not zero-terminated.
     void (*print)(void *print_ctx, const char *text, size_t len);
     void *print_ctx;
-    // NULL: the C library's. What a compile uses between its begin and end is malloc's, bounded by
-    // memory_limit_bytes.
-    const nki_allocator *allocator;
+    const nki_allocator *allocator;  // copied. NULL: the C library's
     // One line without its end, of log_level or more urgent. NULL: standard error. Called from any
     // thread, one call at a time; must not call into this context.
     void (*log)(void *log_ctx, nki_log_level level, const char *line, size_t len);

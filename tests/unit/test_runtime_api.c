@@ -7,10 +7,16 @@
 
 #include <cmocka.h>
 
+#include "tests/support/dlpack.h"
 #include "tests/support/failing_alloc.h"
 
 #include <nki/nki.h>
+#include <nki/profile.h>
+#include <nki/tool.h>
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char add_text[] =
@@ -242,12 +248,15 @@ static int32_t twice(const float *x, float *y, int64_t n)
     return 0;
 }
 
+static const nki_allocator *allocator_given;
+
 // Views, streams, events, generated ops and host functions, in a context that makes no thread.
 static nki_status more_steps(void)
 {
     nki_context *ctx = NULL;
     nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
     o.blocking = 1;
+    o.allocator = allocator_given;
     nki_tensor *a = NULL, *v = NULL, *y = NULL, *z = NULL;
     nki_stream *s = NULL;
     nki_event *e = NULL;
@@ -278,14 +287,48 @@ static nki_status more_steps(void)
     return st;
 }
 
+// Kernels: loaded, as C functions, in another order, timed; tensors lent and taken.
+static nki_status kernel_steps(nki_context *ctx, nki_kernel *k, nki_tensor *a)
+{
+    nki_kernel *again = NULL;
+    nki_profile *p = NULL;
+    nki_fn fn = NULL;
+    const char *text = NULL;
+    struct DLManagedTensorVersioned *lent = NULL;
+    nki_tensor *taken = NULL, *out = NULL;
+    size_t len = 0;
+    const void *bytes = nki_kernel_neff(k, &len);
+    nki_status st = nki_kernel_load(ctx, bytes, len, &again);
+    st = st ? st : nki_kernel_verify(again);
+    st = st ? st : nki_kernel_signature(again, &text);
+    st = st ? st : nki_kernel_function(again, text, &fn);
+    st = st ? st : nki_tool_reorder(again, 3);
+    st = st ? st : nki_kernel_submit(again, NULL, NKI_ARGS(NKI_T(a), NKI_T(a)), &out, 1);
+    st = st ? st : nki_device_synchronize(nki_context_device(ctx, 0), NKI_FOREVER, NULL);
+    st = st ? st : nki_profile_create(k, NULL, &p);
+    st = st ? st : nki_profile_render(p, NKI_PROFILE_JSON, &text, &len);
+    st = st ? st : nki_tensor_to_dlpack_versioned(a, &lent);
+    if (lent && nki_tensor_from_dlpack_versioned(ctx, lent, &taken) != NKI_OK) {
+        st = NKI_ERR_NOMEM;
+        lent->deleter(lent);
+    }
+    nki_tensor_release(taken);
+    nki_tensor_release(out);
+    nki_profile_release(p);
+    nki_kernel_release(again);
+    return st;
+}
+
 // Everything once; the status of the first step that failed.
 static nki_status all_steps(void)
 {
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    o.allocator = allocator_given;
     nki_context *ctx = NULL;
     nki_tensor *a = NULL, *out = NULL;
     nki_kernel *k = NULL;
     nki_diags *ds = NULL;
-    nki_status st = nki_context_create(NULL, &ctx, NULL);
+    nki_status st = nki_context_create(&o, &ctx, NULL);
     if (st == NKI_OK) {
         st = nki_diags_create(&ds);
     }
@@ -299,6 +342,9 @@ static nki_status all_steps(void)
     if (st == NKI_OK) {
         st = nki_kernel_call(k, args, 2, &out, 1, ds, NULL);
     }
+    if (st == NKI_OK) {
+        st = kernel_steps(ctx, k, a);
+    }
     nki_tensor_release(out);
     nki_kernel_release(k);
     nki_tensor_release(a);
@@ -307,23 +353,140 @@ static nki_status all_steps(void)
     return st == NKI_OK ? more_steps() : st;
 }
 
-static void every_allocation__may_fail(void **state)
+// Steps of n: all of the first, then fewer; all with NKI_ALLOC_ALL in the environment.
+static long next_failure(long n)
 {
-    (void)state;
+    return n + 1 + (getenv("NKI_ALLOC_ALL") ? 0 : n / 100);
+}
+
+// once: what is allocated later works, and what does not hurt (a log line, an entry of a trace) may
+// go missing.
+static void fail_each(void (*arm)(long), bool once)
+{
     long n = 0;
-    for (;; n++) {
-        failing_alloc_set(n);
+    for (;; n = next_failure(n)) {
+        arm(n);
         nki_status st = all_steps();
         int hit = failing_alloc_hit();
-        failing_alloc_set(-1);
+        arm(-1);
         if (!hit) {
             assert_int_equal(st, NKI_OK);
             break;
         }
-        assert_int_equal(st, NKI_ERR_NOMEM);
+        if (st != NKI_ERR_NOMEM && !(once && st == NKI_OK)) {
+            fail_msg("allocation %ld failed: %s", n, nki_status_name(st));
+        }
         assert_true(n < 100000);
     }
-    assert_true(n > 10);
+    assert_true(n > 100);
+}
+
+static void every_allocation__may_fail(void **state)
+{
+    (void)state;
+    fail_each(failing_alloc_set, false);
+}
+
+static void every_allocation__may_fail_alone(void **state)
+{
+    (void)state;
+    fail_each(failing_alloc_once, true);
+}
+
+// ---- the embedder's allocator
+
+typedef struct heap {
+    atomic_size_t alive_bytes, peak_bytes;
+    atomic_long calls;
+    long fail_at;  // -1: never
+} heap;
+
+static void *heap_alloc(void *ctx, size_t size, size_t align)
+{
+    heap *h = ctx;
+    if (atomic_fetch_add(&h->calls, 1) == h->fail_at) {
+        return NULL;
+    }
+    size_t now = atomic_fetch_add(&h->alive_bytes, size) + size;
+    size_t peak = atomic_load(&h->peak_bytes);
+    while (now > peak && !atomic_compare_exchange_weak(&h->peak_bytes, &peak, now)) {
+    }
+    void *p = NULL;  // not one of the counted
+    return posix_memalign(&p, align, size) == 0 ? p : NULL;
+}
+
+static void heap_release(void *ctx, void *p, size_t size, size_t align)
+{
+    heap *h = ctx;
+    (void)align;
+    atomic_fetch_sub(&h->alive_bytes, size);
+    free(p);
+}
+
+static void allocator__each_allocation_may_fail(void **state)
+{
+    (void)state;
+    heap h = {0};
+    const nki_allocator a = {heap_alloc, heap_release, &h};
+    allocator_given = &a;
+    for (h.fail_at = 0;; h.fail_at = next_failure(h.fail_at)) {
+        atomic_store(&h.calls, 0);
+        nki_status st = all_steps();
+        assert_int_equal(atomic_load(&h.alive_bytes), 0);
+        if (st == NKI_OK) {
+            break;
+        }
+        assert_int_equal(st, NKI_ERR_NOMEM);
+        assert_true(h.fail_at < 10000);
+    }
+    assert_true(h.fail_at > 20);
+    allocator_given = NULL;
+}
+
+// A compile, a load and the bound kernel are the allocator's; the C library has bookkeeping and the
+// container while it is written.
+static void allocator__has_what_compiles_need(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "import nki\n"
+        "import nki.isa as nisa\n"
+        "import nki.language as nl\n"
+        "@nki.jit\n"
+        "def long(x):\n"
+        "    t = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)\n"
+        "    nisa.dma_copy(dst=t, src=x)\n"
+        "    for i in range(4000):\n"
+        "        nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=1.0)\n"
+        "    nisa.dma_copy(dst=x, src=t)\n"
+        "    return x\n";
+    heap h = {.fail_at = -1};
+    const nki_allocator a = {heap_alloc, heap_release, &h};
+    const nki_source src = {"long.nki", text, sizeof text - 1};
+    nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+    o.allocator = &a;
+    nki_context *ctx = NULL;
+    nki_tensor *x = NULL;
+    nki_kernel *k = NULL, *again = NULL;
+    size_t len = 0;
+    assert_int_equal(nki_context_create(&o, &ctx, NULL), NKI_OK);
+    assert_int_equal(nki_tensor_create(ctx, NKI_FLOAT32, 2, (const size_t[]){1, 8}, &x), NKI_OK);
+    failing_alloc_set(-1);
+    assert_int_equal(nki_kernel_compile(ctx, &src, NULL, NKI_ARGS(NKI_T(x)), NULL, NULL, &k),
+                     NKI_OK);
+    const void *bytes = nki_kernel_neff(k, &len);
+    assert_true(atomic_load(&h.peak_bytes) > 3 * len);  // IR, container, bound instructions
+    assert_true(failing_alloc_bytes() < len + (1 << 20));
+    size_t before = atomic_load(&h.alive_bytes);
+    failing_alloc_set(-1);
+    assert_int_equal(nki_kernel_load(ctx, bytes, len, &again), NKI_OK);
+    assert_true(atomic_load(&h.alive_bytes) - before > len);
+    assert_true(failing_alloc_bytes() < 1 << 16);
+    nki_kernel_release(again);
+    nki_kernel_release(k);
+    nki_tensor_release(x);
+    nki_context_release(ctx);
+    assert_int_equal(atomic_load(&h.alive_bytes), 0);
 }
 
 int main(void)
@@ -336,6 +499,9 @@ int main(void)
         cmocka_unit_test(compile__says_what_is_wrong),
         cmocka_unit_test(memory_limit__is_a_status),
         cmocka_unit_test(every_allocation__may_fail),
+        cmocka_unit_test(every_allocation__may_fail_alone),
+        cmocka_unit_test(allocator__each_allocation_may_fail),
+        cmocka_unit_test(allocator__has_what_compiles_need),
     };
     return cmocka_run_group_tests_name("runtime.api", tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "tests/support/dlpack.h"
+
 #include <nki/nki.h>
 
 #include <stdlib.h>
@@ -132,35 +134,6 @@ static void view__as_a_kernels_output(void **state)
     nki_tensor_release(t);
     nki_context_release(ctx);
 }
-
-// The structures of dlpack.h, as another library would have them.
-typedef struct dl_tensor {
-    void *data;
-    struct {
-        int32_t type, id;
-    } device;
-    int32_t ndim;
-    struct {
-        uint8_t code, bits;
-        uint16_t lanes;
-    } dtype;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-} dl_tensor;
-
-struct DLManagedTensor {
-    dl_tensor t;
-    void *manager_ctx;
-    void (*deleter)(struct DLManagedTensor *self);
-};
-
-struct DLManagedTensorVersioned {
-    uint32_t major, minor;
-    void *manager_ctx;
-    void (*deleter)(struct DLManagedTensorVersioned *self);
-    uint64_t flags;
-    dl_tensor t;
-};
 
 static void count_deleted(struct DLManagedTensor *m)
 {
