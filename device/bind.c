@@ -167,7 +167,7 @@ static bool operand_of(binder *b, uint32_t view, opnd *o)
     if (view == IR_NONE || view >= p->views.n) {
         return bind_fail(b, "no such view");
     }
-    const ir_view *v = &p->views.at[view];
+    const ir_view *v = ir_view_ref(p, view);
     if (v->tensor >= p->tensors.n || v->ap >= p->aps.n || v->dyn >= p->dyns.n ||
         v->dtype >= DT_COUNT) {
         return bind_fail(b, "malformed view");
@@ -335,7 +335,7 @@ bool bind_computes(binder *b, int o)
 
 region region_of(const ir *p, const opnd *o)
 {
-    const ir_view *v = &p->views.at[o->view];
+    const ir_view *v = ir_view_ref(p, o->view);
     const ir_tensor *t = &p->tensors.at[v->tensor];
     bool chip = buffer_on_chip((buffer_kind)t->buffer);
     int64_t start = o->base > BASE_HBM ? 0 : (int64_t)t->addr_bytes;
@@ -575,7 +575,7 @@ static void bind_direct(binder *b)
     b->dp->direct = NEW_N(&b->dp->mem, uint32_t, p->tensors.n + 1);
     for (uint32_t i = 0; i < p->outputs.n; i++) {
         uint32_t view = p->outputs.at[i];
-        const ir_view *v = view < p->views.n ? &p->views.at[view] : NULL;
+        const ir_view *v = view < p->views.n ? ir_view_ref(p, view) : NULL;
         if (!v || v->tensor >= p->tensors.n || v->ap >= p->aps.n || v->dyn || v->offset) {
             continue;
         }

@@ -256,7 +256,7 @@ char *dma_row_at(exec *x, const bound *b, const opnd *o, const tile *t, uint32_t
         return t->p + (int64_t)i * t->ps;
     }
     const ir_dyn *d = &p->dyns.at[o->dyn];
-    const ir_view *v = &p->views.at[o->view];
+    const ir_view *v = ir_view_ref(p, o->view);
     const ir_tensor *tn = &p->tensors.at[v->tensor];
     bool chip = buffer_on_chip((buffer_kind)tn->buffer);
     int64_t start = v->offset * o->size, value, at, low, high;
@@ -449,7 +449,7 @@ bool bind_dma_copy(binder *b)
 static bool permuted(binder *b, const opnd *o, const uint32_t *perm, uint32_t n, side *out,
                      uint64_t *counts)
 {
-    const ir_view *v = &b->p->views.at[o->view];
+    const ir_view *v = ir_view_ref(b->p, o->view);
     const ir_dim *dims = ir_dims(b->p, v);
     bool chip = o->base <= BASE_PSUM;
     out->ndim = 0;
@@ -529,7 +529,7 @@ bool bind_dma_transpose(binder *b)
         return false;
     }
     opnd *d = &b->o[0], *s = &b->o[1];
-    uint32_t n = ir_ndim(b->p, &b->p->views.at[s->view]);
+    uint32_t n = ir_ndim(b->p, ir_view_ref(b->p, s->view));
     if (!transpose_axes(b, n, perm)) {
         return false;
     }
@@ -555,7 +555,7 @@ bool bind_dma_transpose(binder *b)
         return b->err ? false : dma_done(b, run_dma, a);
     }
     // Strides of the packed rows, permuted the same way.
-    const ir_dim *dims = ir_dims(b->p, &b->p->views.at[s->view]);
+    const ir_dim *dims = ir_dims(b->p, ir_view_ref(b->p, s->view));
     int64_t packed[IR_MAX_DIMS], stride = s->size;
     for (uint32_t i = n; i-- > 0;) {
         packed[i] = stride;

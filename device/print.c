@@ -60,7 +60,7 @@ static void run_print(exec *x, const bound *b, const tile *t)
         return;
     }
     const ir *p = x->dp->p;
-    const ir_view *v = &p->views.at[b->o[0].view];
+    const ir_view *v = ir_view_ref(p, b->o[0].view);
     const ir_dim *dims = ir_dims(p, v);
     uint32_t ndim = ir_ndim(p, v);
     printer out = {.x = x};

@@ -150,7 +150,7 @@ bool bind_tensor_reduce(binder *b)
     if (!two(b, 0, 2)) {
         return false;
     }
-    const ir_view *v = &b->p->views.at[b->o[1].view];
+    const ir_view *v = ir_view_ref(b->p, b->o[1].view);
     uint32_t ndim = ir_ndim(b->p, v), want = 0;
     uint32_t naxes = axis.kind == IRA_LIST ? (uint32_t)axis.aux : axis.kind == IRA_INT ? 1 : 0;
     a->each = 1;
@@ -515,7 +515,7 @@ bool bind_bn_stats(binder *b)
 bool bind_bn_aggr(binder *b)
 {
     return bind_has(b, 1) && b->p->views.n > bind_arg(b, 1).v &&
-                   ir_free_elems(b->p, &b->p->views.at[bind_arg(b, 1).v]) % 3
+                   ir_free_elems(b->p, ir_view_ref(b->p, bind_arg(b, 1).v)) % 3
                ? bind_fail(b, "data is not triples")
                : bind_stats(b, run_bn_aggr, 2, CHUNK);
 }

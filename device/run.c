@@ -106,7 +106,7 @@ bool exec_resolve(exec *x, const bound *b, const opnd *o, tile *t)
     if (!exec_dyn_value(x, b, o, &v)) {
         return false;
     }
-    const ir_view *w = &p->views.at[o->view];
+    const ir_view *w = ir_view_ref(p, o->view);
     const ir_tensor *tn = &p->tensors.at[w->tensor];
     bool chip = buffer_on_chip((buffer_kind)tn->buffer);
     int64_t off = w->offset * o->size, lo = off + o->l->lo, hi = off + o->l->hi;

@@ -17,7 +17,7 @@ typedef struct indirect {
 static indirect indirect_of(const exec *x, const bound *b, const opnd *o)
 {
     const ir *p = x->dp->p;
-    const ir_view *v = &p->views.at[o->view];
+    const ir_view *v = ir_view_ref(p, o->view);
     const ir_dyn *d = &p->dyns.at[o->dyn];
     const opnd *io = &x->dp->index[o->index];
     return (indirect){

@@ -9,8 +9,8 @@
 #include "lang/target.h"
 
 // A specialized kernel: a list of instructions over views of tensors. Everything refers to
-// everything else by index, so that the NEFF's sections are these arrays. Index 0 of views, aps,
-// dyns, places and strs means "none". docs/ir.md: the text form and the sizes.
+// everything else by index, so that the NEFF's sections are these arrays. Index 0 of views, forms,
+// aps, dyns, places and strs means "none". docs/ir.md: the text form and the sizes.
 
 enum {
     IR_MAX_DIMS = 8,
@@ -88,14 +88,31 @@ typedef struct ir_dyn {
     uint32_t limit;     // size of the indexed dimension, for messages; 0 unknown
 } ir_dyn;
 
+// What of a tensor a view names. Views of many tensors share one.
+typedef struct ir_form {  // interned: equal forms have equal ids
+    int64_t offset;  // elements of dtype: HBM from the start of the tensor; on chip within a partition
+    uint32_t ap;
+    uint32_t dyn;    // ir_dyn or IR_NONE
+    uint8_t dtype;   // may differ from the tensor's: a bit cast
+    uint8_t part;    // on chip: start partition, relative to the tensor's
+    uint16_t pad;
+    uint32_t pad2;
+} ir_form;
+
+// A view as the table holds it.
+typedef struct ir_named {
+    uint32_t tensor;
+    uint32_t form;
+} ir_named;
+
+// A view taken apart: ir_view_at and ir_view_ref make it.
 typedef struct ir_view {
     uint32_t tensor;
     uint32_t ap;
-    int64_t offset;   // elements of dtype: HBM from the start of the tensor; on chip within a partition
-    uint8_t dtype;    // may differ from the tensor's: a bit cast
-    uint8_t part;     // on chip: start partition, relative to the tensor's
-    uint16_t pad;
-    uint32_t dyn;     // ir_dyn or IR_NONE
+    int64_t offset;
+    uint8_t dtype;
+    uint8_t part;
+    uint32_t dyn;
 } ir_view;
 
 typedef enum ir_arg_kind {
@@ -164,7 +181,8 @@ typedef struct ir {
     uint32_t registers;  // virtual registers used; ids 0 .. registers-1
     VEC(ir_instr) instrs;
     VEC(ir_arg) args;
-    VEC(ir_view) views;
+    VEC(ir_named) views;
+    VEC(ir_form) forms;
     VEC(ir_ap) aps;
     VEC(ir_dim) dims;
     VEC(ir_dyn) dyns;
@@ -176,7 +194,7 @@ typedef struct ir {
     VEC(ir_param) params;
     VEC(uint32_t) outputs;  // views returned, in order
     VEC(uint8_t) blob;      // contents of ROLE_CONST tensors, 64-byte aligned each
-    struct ir_intern *intern;  // of aps, strs, sites; NULL in a loaded program
+    struct ir_intern *intern;  // of aps, forms, strs; NULL in a loaded program
 } ir;
 
 // ---- building (ir_build.c)
@@ -184,7 +202,7 @@ typedef struct ir {
 ir *ir_new(arena *mem, const target *t);
 uint32_t ir_str(ir *p, const char *text, size_t len);  // interned
 uint32_t ir_ap_of(ir *p, const ir_dim *dims, uint32_t ndim);  // interned
-uint32_t ir_view_add(ir *p, ir_view v);
+uint32_t ir_view_add(ir *p, ir_view v);  // its form is interned, the view is not
 uint32_t ir_dyn_add(ir *p, ir_dyn d);
 uint32_t ir_tensor_add(ir *p, ir_tensor t);
 uint32_t ir_place_add(ir *p, ir_place pl);
@@ -213,6 +231,14 @@ int64_t ira_integer(ir_arg a);  // of IRA_INT, IRA_BOOL, IRA_ENUM
 
 // ---- reading
 
+static inline ir_view ir_view_at(const ir *p, uint32_t view)
+{
+    const ir_named *n = &p->views.at[view];
+    const ir_form *f = &p->forms.at[n->form];
+    return (ir_view){n->tensor, f->ap, f->offset, f->dtype, f->part, f->dyn};
+}
+// The same as a const ir_view *, good to the end of the block.
+#define ir_view_ref(p, view) ((const ir_view[]){ir_view_at((p), (view))})
 static inline const ir_dim *ir_dims(const ir *p, const ir_view *v)
 {
     return &p->dims.at[p->aps.at[v->ap].first];

@@ -10,7 +10,7 @@ typedef struct id_table {
 } id_table;
 
 struct ir_intern {
-    id_table aps, strs;
+    id_table aps, forms, strs;
 };
 
 const char *buffer_name(buffer_kind b)
@@ -29,6 +29,11 @@ static uint32_t ap_hash(const ir *p, uint32_t id)
 {
     const ir_ap *a = &p->aps.at[id];
     return hash_bytes(&p->dims.at[a->first], a->ndim * sizeof(ir_dim));
+}
+
+static uint32_t form_hash(const ir *p, uint32_t id)
+{
+    return hash_bytes(&p->forms.at[id], sizeof(ir_form));
 }
 
 static uint32_t str_hash(const ir *p, uint32_t id)
@@ -61,8 +66,10 @@ ir *ir_new(arena *mem, const target *t)
     p->grid = 1;
     p->intern = NEW(mem, struct ir_intern);
     table_init(mem, &p->intern->aps);
+    table_init(mem, &p->intern->forms);
     table_init(mem, &p->intern->strs);
-    vec_push(mem, &p->views, (ir_view){0});
+    vec_push(mem, &p->views, (ir_named){0});
+    vec_push(mem, &p->forms, (ir_form){0});
     vec_push(mem, &p->aps, (ir_ap){0});
     vec_push(mem, &p->dyns, (ir_dyn){0});
     vec_push(mem, &p->places, (ir_place){0});
@@ -113,9 +120,34 @@ uint32_t ir_ap_of(ir *p, const ir_dim *dims, uint32_t ndim)
     return p->aps.n - 1;
 }
 
+static uint32_t form_of(ir *p, const ir_view *v)
+{
+    ir_form f;
+    memset(&f, 0, sizeof f);  // padding is hashed too
+    f.offset = v->offset;
+    f.ap = v->ap;
+    f.dyn = v->dyn;
+    f.dtype = v->dtype;
+    f.part = v->part;
+    id_table *t = &p->intern->forms;
+    if (t->count * 2 >= t->cap) {
+        table_grow(p, t, form_hash);
+    }
+    uint32_t at = hash_bytes(&f, sizeof f) & (t->cap - 1);
+    for (; t->slot[at]; at = (at + 1) & (t->cap - 1)) {
+        if (memcmp(&p->forms.at[t->slot[at] - 1], &f, sizeof f) == 0) {
+            return t->slot[at] - 1;
+        }
+    }
+    vec_push(p->mem, &p->forms, f);
+    t->slot[at] = p->forms.n;
+    t->count++;
+    return p->forms.n - 1;
+}
+
 uint32_t ir_view_add(ir *p, ir_view v)
 {
-    vec_push(p->mem, &p->views, v);
+    vec_push(p->mem, &p->views, ((ir_named){v.tensor, form_of(p, &v)}));
     return p->views.n - 1;
 }
 
@@ -160,7 +192,8 @@ uint32_t ir_list(ir *p, const ir_arg *args, uint32_t n)
     return first;
 }
 
-uint32_t ir_emit(ir *p, isa_id op, engine_id engine, const ir_arg *args, uint32_t place, uint32_t nm)
+uint32_t ir_emit(ir *p, isa_id op, engine_id engine, const ir_arg *args, uint32_t place,
+                 uint32_t nm)
 {
     uint8_t n = isa_table[op].nparams;
     uint32_t first = ir_list(p, args, n);

@@ -212,7 +212,7 @@ static void put_ap(printer *pr, const ir_view *v)
 
 static void put_view(printer *pr, uint32_t view)
 {
-    const ir_view *v = &pr->p->views.at[view];
+    const ir_view *v = ir_view_ref(pr->p, view);
     ir_slice s[IR_MAX_DIMS];
     text_printf(pr->out, "%%%" PRIu32, v->tensor);
     if (ir_view_slices(pr->p, v, s)) {

@@ -45,7 +45,8 @@ static bool check_heads(checker *c)
     if (!p->target) {
         return BAD(c, "the program has no target");
     }
-    if (!p->views.n || !p->aps.n || !p->dyns.n || !p->places.n || !p->deps.n || !p->strs.n) {
+    if (!p->views.n || !p->forms.n || !p->aps.n || !p->dyns.n || !p->places.n || !p->deps.n ||
+        !p->strs.n) {
         return BAD(c, "a table lacks its entry 0");
     }
     if (p->kernel >= p->strs.n) {
@@ -58,7 +59,7 @@ static bool check_heads(checker *c)
         return BAD(c, "%" PRIu32 " registers; at most %d", p->registers, MAX_REGISTERS);
     }
     if (p->strs.at[0][0] || p->dyns.at[0].kind != DYN_NONE || p->aps.at[0].ndim ||
-        p->views.at[0].dyn) {
+        p->views.at[0].form || p->forms.at[0].dyn) {
         return BAD(c, "an entry 0 is not empty");
     }
     return true;
@@ -233,7 +234,7 @@ static bool check_aps(checker *c)
 
 static bool within(checker *c, uint32_t i)
 {
-    const ir_view *v = &c->p->views.at[i];
+    const ir_view *v = ir_view_ref(c->p, i);
     const ir_tensor *t = &c->p->tensors.at[v->tensor];
     const ir_dim *d = ir_dims(c->p, v);
     uint32_t chip = buffer_on_chip((buffer_kind)t->buffer);
@@ -261,7 +262,7 @@ static bool within(checker *c, uint32_t i)
 
 static bool check_partitions(checker *c, uint32_t i)
 {
-    const ir_view *v = &c->p->views.at[i];
+    const ir_view *v = ir_view_ref(c->p, i);
     const ir_tensor *t = &c->p->tensors.at[v->tensor];
     const ir_dim *d = ir_dims(c->p, v);
     bool moves = v->dyn && c->p->dyns.at[v->dyn].partition;
@@ -281,7 +282,7 @@ static bool check_partitions(checker *c, uint32_t i)
 static bool check_view(checker *c, uint32_t i)
 {
     const ir *p = c->p;
-    const ir_view *v = &p->views.at[i];
+    const ir_view *v = ir_view_ref(p, i);
     if (v->tensor >= p->tensors.n || v->ap == 0 || v->ap >= p->aps.n || v->dyn >= p->dyns.n ||
         v->dtype >= DT_COUNT) {
         return BAD(c,
@@ -325,7 +326,7 @@ static bool check_dyn(checker *c, uint32_t i)
     if (d->src == IR_NONE || d->src >= p->views.n) {
         return BAD(c, "dyn %" PRIu32 ": view %" PRIu32 " does not exist", i, d->src);
     }
-    if (p->views.at[d->src].dyn) {
+    if (ir_view_at(p, d->src).dyn) {
         return BAD(c, "dyn %" PRIu32 ": its source is itself dynamic", i);
     }
     return true;
@@ -335,7 +336,7 @@ static bool check_dyn(checker *c, uint32_t i)
 static bool check_source(checker *c, uint32_t i)
 {
     const ir *p = c->p;
-    const ir_view *v = &p->views.at[i];
+    const ir_view *v = ir_view_ref(p, i);
     const ir_dyn *d = &p->dyns.at[v->dyn];
     bool chip = buffer_on_chip((buffer_kind)p->tensors.at[v->tensor].buffer);
     if (d->partition && (!chip || d->kind == DYN_VECTOR || d->kind == DYN_INDIRECT)) {
@@ -345,7 +346,7 @@ static bool check_source(checker *c, uint32_t i)
     if (d->kind == DYN_REG) {
         return true;
     }
-    const ir_view *s = &p->views.at[d->src];
+    const ir_view *s = ir_view_ref(p, d->src);
     bool src_chip = buffer_on_chip((buffer_kind)p->tensors.at[s->tensor].buffer);
     if (d->kind == DYN_SCALAR) {
         for (uint32_t k = 0; k < ir_ndim(p, s); k++) {
@@ -377,6 +378,12 @@ static bool check_source(checker *c, uint32_t i)
 static bool check_views(checker *c)
 {
     const ir *p = c->p;
+    for (uint32_t i = 1; i < p->views.n; i++) {  // before any view is taken apart
+        if (p->views.at[i].form >= p->forms.n) {
+            return BAD(c, "view %" PRIu32 ": form %" PRIu32 " does not exist", i,
+                       p->views.at[i].form);
+        }
+    }
     for (uint32_t i = 1; i < p->dyns.n; i++) {
         if (!check_dyn(c, i)) {
             return false;
@@ -388,13 +395,13 @@ static bool check_views(checker *c)
         }
     }
     for (uint32_t i = 1; i < p->views.n; i++) {
-        if (p->views.at[i].dyn && !check_source(c, i)) {
+        if (ir_view_at(p, i).dyn && !check_source(c, i)) {
             return false;
         }
     }
     for (uint32_t i = 0; i < p->outputs.n; i++) {
         uint32_t v = p->outputs.at[i];
-        if (v == IR_NONE || v >= p->views.n || p->views.at[v].dyn ||
+        if (v == IR_NONE || v >= p->views.n || ir_view_at(p, v).dyn ||
             p->tensors.at[p->views.at[v].tensor].role == ROLE_TEMP) {
             return BAD(c,
                        "output %" PRIu32 ": view %" PRIu32
@@ -514,7 +521,7 @@ static bool check_value(checker *c, const isa_param *par, ir_arg a, const unsign
         return bad_arg(c, par, "a value of the wrong kind");
     }
     if (a.kind == IRA_VIEW) {
-        uint32_t dyn = c->p->views.at[a.v].dyn;
+        uint32_t dyn = ir_view_at(c->p, a.v).dyn;
         if (dyn && c->p->dyns.at[dyn].kind == DYN_REG &&
             !check_read_reg(c, par, c->p->dyns.at[dyn].src)) {
             return false;

@@ -224,7 +224,8 @@ static void take_apart(check *c, uint8_t i)
 {
     const ir *p = c->p;
     operand *o = &c->in[i];
-    o->view = &p->views.at[c->args[i].v];
+    o->at = ir_view_at(p, c->args[i].v);
+    o->view = &o->at;
     o->tensor = &p->tensors.at[o->view->tensor];
     const ir_ap *ap = &p->aps.at[o->view->ap];
     o->dims = &p->dims.at[ap->first];
@@ -238,6 +239,9 @@ static void take_apart(check *c, uint8_t i)
     o->dtype = o->view->dtype;
     o->buffer = o->tensor->buffer;
     o->dyn = o->view->dyn ? p->dyns.at[o->view->dyn].kind : DYN_NONE;
+    if (o->dyn > DYN_REG) {
+        o->index = ir_view_at(p, p->dyns.at[o->view->dyn].src);
+    }
     o->start = o->view->part + (o->tensor->manual ? o->tensor->addr_part : 0);
 }
 
@@ -529,9 +533,9 @@ diag *check_engine(check *c)
 
 // ---- indirect views
 
-static const ir_view *index_of(const check *c, const operand *o)
+static const ir_view *index_of(const operand *o)
 {
-    return &c->p->views.at[c->p->dyns.at[o->view->dyn].src];
+    return &o->index;
 }
 
 static bool placed(const check *c, const ir_view *v, uint32_t *start)
@@ -569,7 +573,7 @@ static const ir_view *goes_with(const check *c, uint8_t i)
     if (k < 0 || c->in[k].buffer == BUF_SBUF) {
         return k < 0 ? NULL : c->in[k].view;
     }
-    return c->in[k].dyn == DYN_INDIRECT ? index_of(c, &c->in[k]) : NULL;
+    return c->in[k].dyn == DYN_INDIRECT ? index_of(&c->in[k]) : NULL;
 }
 
 static diag *indirect_views(check *c)
@@ -581,7 +585,7 @@ static diag *indirect_views(check *c)
             continue;
         }
         bool written = c->info->params[i].type != PT_IN && c->info->params[i].type != PT_SRC;
-        const ir_view *index = index_of(c, o), *with = goes_with(c, i);
+        const ir_view *index = index_of(o), *with = goes_with(c, i);
         uint64_t room = group * (uint64_t)ir_free_elems(c->p, index);
         uint32_t start, other = 0;
         if (c->p->dyns.at[o->view->dyn].num_elem > room) {

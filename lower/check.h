@@ -27,7 +27,9 @@ struct args_none_ {
 
 // A tensor operand, taken apart.
 typedef struct operand {
-    const ir_view *view;  // NULL: this argument is no tensor
+    const ir_view *view;  // &at; NULL: this argument is no tensor
+    ir_view at;
+    ir_view index;        // where dyn is one of a view
     const ir_tensor *tensor;
     const ir_dim *dims;
     uint64_t free_elems;  // product of counts 1..

@@ -47,7 +47,7 @@ static diag *vector_view(check *c, const operand *o, const char *what)
     if (o->dyn != DYN_VECTOR) {
         return NULL;
     }
-    const ir_view *index = &c->p->views.at[c->p->dyns.at[o->view->dyn].src];
+    const ir_view *index = ir_view_ref(c->p, c->p->dyns.at[o->view->dyn].src);
     const ir_tensor *t = &c->p->tensors.at[index->tensor];
     const char *why = NULL;
     if (buffer_on_chip((buffer_kind)o->buffer)) {
@@ -194,7 +194,7 @@ static diag *transpose_gather(check *c, uint8_t src, int mode)
         return diag_vector_offset(c->e->pend, c->at, INSN(c), check_what(c, src),
                                   "only dge_mode swdge (or unknown) takes a vector_offset");
     }
-    const ir_view *index = &c->p->views.at[c->p->dyns.at[s->view->dyn].src];
+    const ir_view *index = ir_view_ref(c->p, c->p->dyns.at[s->view->dyn].src);
     uint64_t rows = ir_partitions(c->p, index), cols = ir_free_elems(c->p, index);
     if (dtype_size((dtype)s->dtype) != 2) {
         why = "takes 2-byte elements";
@@ -289,16 +289,16 @@ static diag *compute_source(check *c, const ir_view *v, uint32_t k, bool *indire
     return NULL;
 }
 
-static const ir_view *compute_view(const check *c, const ir_arg *srcs, uint32_t k)
+static ir_view compute_view(const check *c, const ir_arg *srcs, uint32_t k)
 {
-    return &c->p->views.at[c->p->args.at[srcs->v + k].v];
+    return ir_view_at(c->p, c->p->args.at[srcs->v + k].v);
 }
 
 static bool compute_static(const check *c, const ir_arg *srcs)
 {
     bool fixed = !c->in[0].view->dyn;
     for (uint32_t k = 0; k < (uint16_t)srcs->aux; k++) {
-        fixed = fixed && !compute_view(c, srcs, k)->dyn;
+        fixed = fixed && !compute_view(c, srcs, k).dyn;
     }
     return fixed;
 }
@@ -306,7 +306,7 @@ static bool compute_static(const check *c, const ir_arg *srcs)
 static bool compute_in_place(const check *c, const ir_arg *srcs)
 {
     uint32_t own = c->in[0].view->tensor;
-    return compute_view(c, srcs, 0)->tensor == own || compute_view(c, srcs, 1)->tensor == own;
+    return compute_view(c, srcs, 0).tensor == own || compute_view(c, srcs, 1).tensor == own;
 }
 
 diag *check_dma_compute(check *c)
@@ -325,7 +325,8 @@ diag *check_dma_compute(check *c)
     }
     diag *d = vector_view(c, &c->in[0], indirect ? check_what(c, 0) : "");
     for (uint32_t k = 0; k < n && !d; k++) {
-        d = compute_source(c, compute_view(c, srcs, k), k, &indirect);
+        ir_view v = compute_view(c, srcs, k);
+        d = compute_source(c, &v, k, &indirect);
     }
     if (d) {
         return d;

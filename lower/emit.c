@@ -73,7 +73,7 @@ static void mark_list(emitter *e, const ir_arg *a, isa_id op)
     for (uint32_t k = 0; k < (uint16_t)a->aux; k++) {
         const ir_arg *x = &e->p->args.at[a->v + k];
         if (x->kind == IRA_VIEW) {
-            mark_view(e, &e->p->views.at[x->v], op, ENG_DMA);
+            mark_view(e, ir_view_ref(e->p, x->v), op, ENG_DMA);
         } else if (x->kind == IRA_LIST) {
             mark_list(e, x, op);
         }
@@ -86,7 +86,7 @@ static void mark_writes(emitter *e, isa_id op, const ir_arg *args, engine_id eng
     for (uint8_t i = 0; i < e->plan[op].views; i++) {
         uint8_t type = info->params[i].type;
         if ((type == PT_OUT || type == PT_INOUT) && args[i].kind == IRA_VIEW) {
-            mark_view(e, &e->p->views.at[args[i].v], op, engine);
+            mark_view(e, ir_view_ref(e->p, args[i].v), op, engine);
         }
     }
     if (info->group == ISAG_NCC) {
@@ -158,7 +158,7 @@ static uint32_t run_length(const ir *p, const ir_view *v, bool rows2, uint32_t a
 // Columns [at, at + count) of an operand, which lie in one run; all partitions.
 static ir_arg columns(ir *p, ir_arg arg, bool rows2, uint32_t at, uint32_t count, uint64_t total)
 {
-    ir_view v = p->views.at[arg.v];
+    ir_view v = ir_view_at(p, arg.v);
     ir_dim dims[IR_MAX_DIMS], out[3];
     if (at == 0 && count == total) {
         return arg;
@@ -182,7 +182,7 @@ static ir_arg columns(ir *p, ir_arg arg, bool rows2, uint32_t at, uint32_t count
 
 static ir_arg partitions(ir *p, ir_arg arg, uint32_t at, uint32_t count)
 {
-    ir_view v = p->views.at[arg.v];
+    ir_view v = ir_view_at(p, arg.v);
     ir_dim dims[IR_MAX_DIMS];
     uint32_t n = ir_ndim(p, &v);
     memcpy(dims, ir_dims(p, &v), n * sizeof *dims);
@@ -208,17 +208,17 @@ static uint32_t emit_split(check *c, matmul_args mm, uint32_t place, uint32_t nm
     ir *p = e->p;
     uint32_t count, first = p->instrs.n;
     const ir_arg *a = c->args;
-    const ir_view dst = p->views.at[a[mm.dst].v];
+    const ir_view dst = ir_view_at(p, a[mm.dst].v);
     uint64_t all_m = c->in[mm.dst].partitions, all_n = c->in[mm.dst].free_elems;
     psum_piece *pieces = psum_split(&e->psum, p, &dst, &count);
     for (uint32_t i = 0; i < count; i++) {
         psum_piece *x = &pieces[i];
         for (uint32_t m = x->m, mc; m < x->m + x->mcount; m += mc) {
-            mc =
-                least(x->m + x->mcount - m, run_length(p, &p->views.at[a[mm.stat].v], mm.rows2, m));
+            mc = least(x->m + x->mcount - m,
+                       run_length(p, ir_view_ref(p, a[mm.stat].v), mm.rows2, m));
             for (uint32_t n = x->n, nc; n < x->n + x->ncount; n += nc) {
                 nc = least(x->n + x->ncount - n, run_length(p, &dst, false, n));
-                nc = least(nc, run_length(p, &p->views.at[a[mm.mov].v], mm.rows2, n));
+                nc = least(nc, run_length(p, ir_view_ref(p, a[mm.mov].v), mm.rows2, n));
                 ir_arg part[CHECK_MAX_PARAMS];
                 memcpy(part, a, c->info->nparams * sizeof *part);
                 part[mm.dst] = columns(p, partitions(p, a[mm.dst], m, mc), false, n, nc, all_n);
@@ -324,7 +324,7 @@ static diag *emit_matmul(check *c, uint32_t place, uint32_t nm, uint32_t *first)
     *first = split ? emit_split(c, mm, place, nm)
                    : ir_emit(e->p, c->op, (engine_id)c->engine, c->args, place, nm);
     if (!marked) {
-        ir_view v = e->p->views.at[dst];
+        ir_view v = ir_view_at(e->p, dst);
         mark_view(e, &v, c->op, ENG_TENSOR);
     }
     return NULL;

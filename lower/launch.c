@@ -130,7 +130,7 @@ static bool same_outputs(arena *mem, const ir *p, const ir *q, diags *ds)
         return false;
     }
     for (uint32_t i = 0; i < p->outputs.n; i++) {
-        const ir_view *v = &p->views.at[p->outputs.at[i]], *w = &q->views.at[q->outputs.at[i]];
+        const ir_view *v = ir_view_ref(p, p->outputs.at[i]), *w = ir_view_ref(q, q->outputs.at[i]);
         if (same_view(p, v, q, w)) {
             continue;
         }

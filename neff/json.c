@@ -54,7 +54,7 @@ static void add_outputs(const ir *p, textbuf *out)
 {
     text_cstr(out, "  \"outputs\": [\n");
     for (uint32_t i = 0; i < p->outputs.n; i++) {
-        const ir_view *v = &p->views.at[p->outputs.at[i]];
+        const ir_view *v = ir_view_ref(p, p->outputs.at[i]);
         uint32_t shape[IR_MAX_DIMS], ndim = ir_ndim(p, v);
         for (uint32_t d = 0; d < ndim; d++) {
             shape[d] = ir_dims(p, v)[d].count;
@@ -86,8 +86,17 @@ void neff_json(const program *pr, textbuf *out)
             comma = ", ";
         }
     }
+    uint32_t waits = 0;
+    for (uint32_t k = 0; k < pr->syncs.n; k++) {
+        waits += pr->syncs.at[k].kind == SYNC_WAIT || pr->syncs.at[k].kind == SYNC_DRAIN_WAIT;
+    }
     text_printf(out,
-                "},\n  \"memory\": {\"sbuf_partition_bytes\": %" PRIu32
+                "},\n  \"schedule\": {\"semaphores\": %" PRIu32 ", \"waits\": %" PRIu32
+                ", \"spill_stores\": %" PRIu32 ", \"spill_loads\": %" PRIu32
+                ", \"spill_bytes\": %" PRIu64 "},\n",
+                pr->semaphores.n, waits, pr->spills.stores, pr->spills.loads, pr->spills.bytes);
+    text_printf(out,
+                "  \"memory\": {\"sbuf_partition_bytes\": %" PRIu32
                 ", \"psum_partition_bytes\": %" PRIu32 ", \"hbm_bytes\": %" PRIu64 "}\n}\n",
                 pr->sbuf_peak_bytes, pr->psum_peak_bytes, pr->hbm_bytes);
 }

@@ -18,7 +18,8 @@
     NEFF_SECTION(STR_OFFSETS, "str_offsets", 4)                                                    \
     NEFF_SECTION(INSTRS, "instrs", 20)                                                             \
     NEFF_SECTION(ARGS, "args", 8)                                                                  \
-    NEFF_SECTION(VIEWS, "views", 24)                                                               \
+    NEFF_SECTION(VIEWS, "views", 8)                                                                \
+    NEFF_SECTION(FORMS, "forms", 24)                                                               \
     NEFF_SECTION(APS, "aps", 8)                                                                    \
     NEFF_SECTION(DIMS, "dims", 16)                                                                 \
     NEFF_SECTION(DYNS, "dyns", 24)                                                                 \
@@ -44,7 +45,7 @@ typedef enum neff_section_id {
 } neff_section_id;
 
 enum {
-    NEFF_VERSION = 1,
+    NEFF_VERSION = 2,
     NEFF_HEADER_BYTES = 1024,
     NEFF_MAX_SECTIONS = 28,
     NEFF_PAGE_BYTES = 4096,  // a member of at least this many bytes begins on a multiple of it
@@ -76,7 +77,9 @@ typedef struct neff_header {
     uint32_t sbuf_peak_bytes, psum_peak_bytes;
     uint64_t hbm_bytes;
     uint64_t tables_xxh3;  // neff_tables_hash() of the tool that wrote it
-    uint8_t reserved[40];
+    uint32_t spill_stores, spill_loads;
+    uint64_t spill_bytes;
+    uint8_t reserved[24];
     neff_section section[NEFF_MAX_SECTIONS];
 } neff_header;
 
@@ -90,8 +93,9 @@ typedef struct neff_file {
 _Static_assert(sizeof(neff_section) == 32, "docs/neff.md");
 _Static_assert(sizeof(neff_header) == NEFF_HEADER_BYTES, "docs/neff.md");
 _Static_assert(offsetof(neff_header, section) == 128, "docs/neff.md");
-_Static_assert(sizeof(ir_instr) == 20 && sizeof(ir_arg) == 8 && sizeof(ir_view) == 24,
+_Static_assert(sizeof(ir_instr) == 20 && sizeof(ir_arg) == 8 && sizeof(ir_named) == 8,
                "docs/ir.md");
+_Static_assert(sizeof(ir_form) == 24, "docs/ir.md");
 _Static_assert(sizeof(ir_ap) == 8 && sizeof(ir_dim) == 16 && sizeof(ir_dyn) == 24, "docs/ir.md");
 _Static_assert(sizeof(ir_tensor) == 80 && sizeof(ir_place) == 24, "docs/ir.md");
 _Static_assert(sizeof(ir_param) == 8 && sizeof(neff_file) == 16, "docs/ir.md");

@@ -237,6 +237,7 @@ static bool take_sections(reader *r)
     pr->hbm_bytes = r->h.hbm_bytes;
     pr->sbuf_peak_bytes = r->h.sbuf_peak_bytes;
     pr->psum_peak_bytes = r->h.psum_peak_bytes;
+    pr->spills = (spill_count){r->h.spill_stores, r->h.spill_loads, r->h.spill_bytes};
     p->mem = r->mem;
     p->target = target_by_gen((int)r->h.gen);
     p->kernel = r->h.kernel;
@@ -249,6 +250,7 @@ static bool take_sections(reader *r)
     TAKE(r, &p->instrs, SEC_INSTRS);
     TAKE(r, &p->args, SEC_ARGS);
     TAKE(r, &p->views, SEC_VIEWS);
+    TAKE(r, &p->forms, SEC_FORMS);
     TAKE(r, &p->aps, SEC_APS);
     TAKE(r, &p->dims, SEC_DIMS);
     TAKE(r, &p->dyns, SEC_DYNS);
@@ -322,7 +324,7 @@ static bool check_streams(reader *r)
 static bool check_placed(reader *r, uint32_t view)
 {
     const ir *p = r->p;
-    const ir_view *v = &p->views.at[view];
+    const ir_view *v = ir_view_ref(p, view);
     const ir_tensor *t = &p->tensors.at[v->tensor];
     if (v->dyn && p->dyns.at[v->dyn].kind != DYN_REG && !check_placed(r, p->dyns.at[v->dyn].src)) {
         return false;

@@ -43,6 +43,7 @@ static uint64_t count_of(const writer *w, int id)
     case SEC_INSTRS: return p->instrs.n;
     case SEC_ARGS: return p->args.n;
     case SEC_VIEWS: return p->views.n;
+    case SEC_FORMS: return p->forms.n;
     case SEC_APS: return p->aps.n;
     case SEC_DIMS: return p->dims.n;
     case SEC_DYNS: return p->dyns.n;
@@ -108,12 +109,13 @@ static void put_tensors(const ir *p, unsigned char *out)
     }
 }
 
-static void put_views(const ir *p, unsigned char *out)
+static void put_forms(const ir *p, unsigned char *out)
 {
-    for (uint32_t i = 0; i < p->views.n; i++) {
-        ir_view v = p->views.at[i];
-        v.pad = 0;
-        memcpy(out + i * sizeof v, &v, sizeof v);
+    for (uint32_t i = 0; i < p->forms.n; i++) {
+        ir_form f = p->forms.at[i];
+        f.pad = 0;
+        f.pad2 = 0;
+        memcpy(out + i * sizeof f, &f, sizeof f);
     }
 }
 
@@ -196,7 +198,8 @@ static void put_sections(writer *w)
     put_strs(p, w->out + s[SEC_STRS].offset, w->out + s[SEC_STR_OFFSETS].offset);
     put_plain(w, SEC_INSTRS, p->instrs.at);
     put_args(p, w->out + s[SEC_ARGS].offset);
-    put_views(p, w->out + s[SEC_VIEWS].offset);
+    put_plain(w, SEC_VIEWS, p->views.at);
+    put_forms(p, w->out + s[SEC_FORMS].offset);
     put_plain(w, SEC_APS, p->aps.at);
     put_dims(p, w->out + s[SEC_DIMS].offset);
     put_dyns(p, w->out + s[SEC_DYNS].offset);
@@ -244,6 +247,9 @@ static void put_header(writer *w)
     h->sbuf_peak_bytes = pr->sbuf_peak_bytes;
     h->psum_peak_bytes = pr->psum_peak_bytes;
     h->hbm_bytes = pr->hbm_bytes;
+    h->spill_stores = pr->spills.stores;
+    h->spill_loads = pr->spills.loads;
+    h->spill_bytes = pr->spills.bytes;
     h->tables_xxh3 = neff_tables_hash();
     h->body_xxh3 = neff_hash(w->out + NEFF_HEADER_BYTES, h->file_bytes - NEFF_HEADER_BYTES);
     h->header_xxh3 = neff_header_hash(h);

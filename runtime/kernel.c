@@ -113,7 +113,7 @@ static void describe(nki_kernel *k)
         }
     }
     for (uint32_t i = 0; i < p->outputs.n; i++) {
-        const ir_view *v = &p->views.at[p->outputs.at[i]];
+        const ir_view *v = ir_view_ref(p, p->outputs.at[i]);
         nki_tensor_info *o = &k->outputs[i];
         *o = (nki_tensor_info){.name = ir_text(p, p->tensors.at[v->tensor].name),
                                .dtype = (nki_dtype)v->dtype,

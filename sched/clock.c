@@ -142,7 +142,8 @@ static bool views_meet(const clock_core *c, uint32_t a, uint32_t b)
         return false;
     }
     bool unsure;
-    reach x = reach_of(p, &c->objs, &p->views.at[a]), y = reach_of(p, &c->objs, &p->views.at[b]);
+    reach x = reach_of(p, &c->objs, ir_view_ref(p, a)),
+          y = reach_of(p, &c->objs, ir_view_ref(p, b));
     return reaches_meet(&x, &y, &unsure);
 }
 

@@ -65,10 +65,15 @@ static ir_arg arg_at(const ir *p, const ir_instr *in, int k)
     return k >= 0 && k < in->nargs ? p->args.at[in->args + (unsigned)k] : ira_none();
 }
 
-static const ir_view *view_arg(const ir *p, const ir_instr *in, int k)
+// The view that argument k is, in *into; NULL: it is none.
+static const ir_view *view_arg(const ir *p, const ir_instr *in, int k, ir_view *into)
 {
     ir_arg a = arg_at(p, in, k);
-    return a.kind == IRA_VIEW ? &p->views.at[a.v] : NULL;
+    if (a.kind != IRA_VIEW) {
+        return NULL;
+    }
+    *into = ir_view_at(p, a.v);
+    return into;
 }
 
 static bool true_arg(const ir *p, const ir_instr *in, int k)
@@ -134,12 +139,12 @@ static shape_sum sum_operands(const coster *c, const ir_instr *in)
 {
     const cost_roles *r = &c->roles[in->op];
     shape_sum s = {.all16 = true, .all32 = true, .contiguous = true};
-    const ir_view *v = view_arg(c->p, in, r->dst);
+    const ir_view *v = view_arg(c->p, in, r->dst, &(ir_view){0});
     if (v) {
         sum_view(c, v, false, &s);
     }
     for (unsigned k = 0; k < r->nin; k++) {
-        v = view_arg(c->p, in, r->in[k]);
+        v = view_arg(c->p, in, r->in[k], &(ir_view){0});
         if (v) {
             sum_view(c, v, true, &s);
         }
@@ -152,14 +157,14 @@ static unsigned tile_operands(const coster *c, const ir_instr *in)
     const cost_roles *r = &c->roles[in->op];
     unsigned n = 0;
     for (unsigned k = 0; k < r->nscal; k++) {
-        n += view_arg(c->p, in, r->scal[k]) != NULL;
+        n += view_arg(c->p, in, r->scal[k], &(ir_view){0}) != NULL;
     }
     return n;
 }
 
 static bool reads_out(const coster *c, const ir_instr *in)
 {
-    return view_arg(c->p, in, c->roles[in->op].reduce_res) != NULL;
+    return view_arg(c->p, in, c->roles[in->op].reduce_res, &(ir_view){0}) != NULL;
 }
 
 // Cycles an element, and the mode it is reached in.
@@ -232,7 +237,7 @@ static void vector_cost(const coster *c, const ir_instr *in, cost *out)
     double start = in->op == ISA_memset ? m->memset_start_ns : m->vector_start_ns;
     double overlap = in->op == ISA_memset ? 0 : m->vector_overlap_ns;
     if (in->op == ISA_nc_transpose) {
-        const ir_view *v = view_arg(c->p, in, c->roles[in->op].in[0]);
+        const ir_view *v = view_arg(c->p, in, c->roles[in->op].in[0], &(ir_view){0});
         double blocks = v ? (double)((ir_free_elems(c->p, v) + 31) / 32) : 1;
         finish(c, &s, m->vector_ghz, m->vector_start_ns, blocks * m->vector_transpose_ns, overlap,
                out);
@@ -343,7 +348,7 @@ static double pe_cycles(const coster *c, const ir_instr *in, uint8_t *passes, ui
 {
     const machine *m = &c->m;
     const cost_roles *r = &c->roles[in->op];
-    const ir_view *a = view_arg(c->p, in, r->in[0]);
+    const ir_view *a = view_arg(c->p, in, r->in[0], &(ir_view){0});
     *passes = 1;
     *columns = *weights = 1;
     *transpose = in->op == ISA_nc_transpose || true_arg(c->p, in, r->transpose);
@@ -356,7 +361,7 @@ static double pe_cycles(const coster *c, const ir_instr *in, uint8_t *passes, ui
         *weights = f;
         return size_of(a) == 4 ? m->pe_fp32_transpose_cycles : 1;
     }
-    const ir_view *b = view_arg(c->p, in, r->in[1]);
+    const ir_view *b = view_arg(c->p, in, r->in[1], &(ir_view){0});
     *weights = ir_free_elems(c->p, a);
     *columns = b ? ir_free_elems(c->p, b) : 1;
     bool fp32 = a->dtype == DT_float32 || (b && b->dtype == DT_float32);
@@ -432,8 +437,7 @@ static void dma_cost(const coster *c, uint32_t instr, cost *out)
     out->bytes = d.bytes;
     out->hbm_bytes = (src.chip ? 0 : src.bytes) + (dst.chip ? 0 : dst.bytes);
     double per_piece = m->dma_piece_ns;
-    if (!dst.chip && !transposes &&
-        dst.bytes < out->pieces * (uint64_t)m->dma_small_write_bytes) {
+    if (!dst.chip && !transposes && dst.bytes < out->pieces * (uint64_t)m->dma_small_write_bytes) {
         per_piece += m->dma_small_write_ns;
     }
     double share = transposes ? (src.chip ? m->dma_transpose_chip_share : m->dma_transpose_share)
@@ -496,7 +500,7 @@ void cost_of(const coster *c, uint32_t instr, cost *out)
 static void count_bytes(const ir *p, ir_arg a, uint64_t *into)
 {
     if (a.kind == IRA_VIEW) {
-        const ir_view *v = &p->views.at[a.v];
+        const ir_view *v = ir_view_ref(p, a.v);
         buffer_kind b = memory_of(p, v);
         into[b == BUF_SBUF ? 0 : b == BUF_PSUM ? 1 : 2] += ir_elems(p, v) * size_of(v);
     } else if (a.kind == IRA_LIST) {
@@ -526,7 +530,7 @@ void work_of(const coster *c, uint32_t instr, work *out)
         uint8_t passes;
         bool transpose;
         pe_cycles(c, in, &passes, &columns, &weights, &transpose);
-        const ir_view *a = view_arg(p, in, c->roles[in->op].in[0]);
+        const ir_view *a = view_arg(p, in, c->roles[in->op].in[0], &(ir_view){0});
         uint64_t rows = a ? ir_partitions(p, a) : 0;
         uint64_t flops =
             in->op == ISA_nc_transpose ? 2 * rows * rows * weights : 2 * rows * weights * columns;

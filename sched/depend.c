@@ -147,7 +147,7 @@ static void touch_all(depend *d, uint32_t i, touch_fn touch)
     access_collect(d->mem, d->p, in, &d->acc);
     // Writes, which stand last, go first: a read may drop what the write has to be compared with.
     for (uint32_t k = d->acc.n; k-- > 0;) {
-        const ir_view *v = &d->p->views.at[d->acc.at[k].view];
+        const ir_view *v = ir_view_ref(d->p, d->acc.at[k].view);
         reach r = reach_of(d->p, &d->obj, v);
         touch(d, i, &r, (d->acc.at[k].kind & ACC_WRITE) != 0);
     }

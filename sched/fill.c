@@ -60,7 +60,7 @@ static bool starts_written(arena *mem, const ir *p, const liveness *lv, uint32_t
     }
     access_collect(mem, p, &p->instrs.at[first], &acc);
     for (uint32_t k = 0; k < acc.n; k++) {
-        const ir_view *v = &p->views.at[acc.at[k].view];
+        const ir_view *v = ir_view_ref(p, acc.at[k].view);
         if (v->tensor == t && (acc.at[k].kind & ACC_FULL) && is_whole(p, v)) {
             return true;
         }

@@ -29,7 +29,7 @@ static instr_traits traits_of(const ir *p, const ir_instr *in)
 
 static void add_access(arena *mem, const ir *p, access_list *out, uint32_t view, unsigned kind)
 {
-    uint32_t dyn = p->views.at[view].dyn;
+    uint32_t dyn = ir_view_at(p, view).dyn;
     if (dyn) {
         kind &= ~(unsigned)ACC_FULL;
         if (p->dyns.at[dyn].kind != DYN_REG) {
@@ -228,7 +228,7 @@ static void prove(prover *pv, access_list *acc)
     for (uint32_t i = 0; i < p->instrs.n; i++) {
         access_collect(pv->mem, p, &p->instrs.at[i], acc);
         for (uint32_t k = 0; k < acc->n; k++) {
-            const ir_view *v = &p->views.at[acc->at[k].view];
+            const ir_view *v = ir_view_ref(p, acc->at[k].view);
             proof_state *s = &pv->of[v->tensor];
             if (s->full || s->broken || !has_lifetime(&p->tensors.at[v->tensor])) {
                 continue;

@@ -221,8 +221,7 @@ static void summarize_dma(maker *mk, const sums *sum)
     s->software_dynamic_dma_bytes = (double)sum->dma_bytes[DU_GPSIMD];
     s->hardware_dynamic_dma_count =
         (double)(c->dma_unit_count[DU_SYNC] + c->dma_unit_count[DU_SCALAR]);
-    s->hardware_dynamic_dma_bytes =
-        (double)(sum->dma_bytes[DU_SYNC] + sum->dma_bytes[DU_SCALAR]);
+    s->hardware_dynamic_dma_bytes = (double)(sum->dma_bytes[DU_SYNC] + sum->dma_bytes[DU_SCALAR]);
     s->cc_op_count = (double)sum->collectives;
     s->spill_save_bytes = (double)sum->spill_save;
     s->spill_reload_bytes = (double)sum->spill_reload;

@@ -243,7 +243,8 @@ static void semaphores(const profile *pr, uint32_t core, textbuf *out)
 
 void profile_csv(const profile *cores, uint32_t n, profile_table table, textbuf *out)
 {
-#define EXECUTION "pcore_idx,start_ts,end_ts,duration_ns,engine,opcode,operands,nki_source_location,"
+#define EXECUTION                                                                                  \
+    "pcore_idx,start_ts,end_ts,duration_ns,engine,opcode,operands,nki_source_location,"
     static const struct {
         const char *header;
         void (*rows)(const profile *pr, uint32_t core, textbuf *out);
@@ -262,7 +263,8 @@ void profile_csv(const profile *cores, uint32_t n, profile_table table, textbuf 
         [TABLE_OPCODE] = {"pcore_idx,engine,opcode,count,instruction_time_ns,wait_time_ns,"
                           "raw_flops,bytes",
                           opcodes},
-        [TABLE_FLOW] = {"pcore_idx,in_id,out_id,in_table,out_table,semaphore_id,gap_time_ns", flows},
+        [TABLE_FLOW] = {"pcore_idx,in_id,out_id,in_table,out_table,semaphore_id,gap_time_ns",
+                        flows},
         [TABLE_SEMAPHORE] = {"pcore_idx,ts,semaphore_id,producer,consumer,change,value",
                              semaphores},
         [TABLE_SBUF] = {"pcore_idx,tensor_id,name,memory,start_partition,partitions,address,"

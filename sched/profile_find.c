@@ -3,7 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-// Findings by rule. A rule looks at every instruction that ran and keeps a tally of what it dislikes.
+// Findings by rule. A rule looks at every instruction that ran and keeps a tally of what it
+// dislikes.
 
 const char *finding_name(finding_kind k)
 {
@@ -42,7 +43,8 @@ typedef struct finder {
     maker *mk;
     tally of[FIND_KIND_COUNT];
     VEC(load) loads;
-    double matmul_ns, filled_ns;  // Tensor's time in multiplies; of that, weighted by the array's use
+    double matmul_ns,
+        filled_ns;  // Tensor's time in multiplies; of that, weighted by the array's use
 } finder;
 
 static bool same_line(const ir *p, uint32_t a, uint32_t b)
@@ -88,10 +90,10 @@ static void note_loads(finder *f, uint32_t i, uint64_t count)
         if (a.kind != IRA_VIEW) {
             continue;
         }
-        const ir_view *v = &p->views.at[a.v];
+        const ir_view *v = ir_view_ref(p, a.v);
         if (!buffer_on_chip((buffer_kind)p->tensors.at[v->tensor].buffer)) {
-            load l = {v->tensor, v->ap, v->offset, i, v->dtype, !v->dyn, count,
-                      ir_elems(p, v) * dtype_size((dtype)v->dtype)};
+            load l = {v->tensor, v->ap,   v->offset, i,
+                      v->dtype,  !v->dyn, count,     ir_elems(p, v) * dtype_size((dtype)v->dtype)};
             vec_push(f->mk->mem, &f->loads, l);
         }
     }
@@ -199,7 +201,8 @@ static void push_finding(finder *f, finding_kind k, const tally *t, const char *
     if (t->cost_ns < 0.005 * pr->sum.body_time_ns || t->cost_ns <= 0) {
         return;
     }
-    finding d = {.kind = k, .places = t->places, .cost_ns = t->cost_ns, .gain_ns = gain, .text = text};
+    finding d = {
+        .kind = k, .places = t->places, .cost_ns = t->cost_ns, .gain_ns = gain, .text = text};
     memcpy(d.at, t->at, sizeof d.at);
     vec_push(f->mk->mem, &pr->findings, d);
 }
@@ -253,7 +256,7 @@ static void look_at_tensor(finder *f, uint32_t i, const cost *c, const instr_tim
     if (a.kind != IRA_VIEW || !w.flops) {
         return;
     }
-    const ir_view *v = &p->views.at[a.v];
+    const ir_view *v = ir_view_ref(p, a.v);
     double columns = (double)ir_elems(p, v) / (double)ir_partitions(p, v);
     double share = (double)w.flops / (2.0 * FULL_ARRAY * columns);
     share = share > 1 ? 1 : share;
@@ -306,7 +309,8 @@ static void dma_rules(finder *f)
     const tally *t = &f->of[FIND_SMALL_DMA];
     push_finding(f, FIND_SMALL_DMA, t,
                  arena_printf(mem,
-                              "%" PRIu64 " transfers move pieces of fewer than %d contiguous bytes; "
+                              "%" PRIu64
+                              " transfers move pieces of fewer than %d contiguous bytes; "
                               "from 2048 bytes up a DMA engine runs near its rate",
                               t->count, SMALL_PIECE_BYTES));
     t = &f->of[FIND_FEW_DMA_ENGINES];

@@ -309,15 +309,15 @@ static void tracks(page *pg)
             if (pg->track_of[c][t] == UINT32_MAX) {
                 continue;
             }
-            text_printf(pg->out,
-                        "%s{\"name\":\"%s\",\"core\":%" PRIu32
-                        ",\"kind\":%u,\"active\":%.1f,\"busy\":%.1f,\"wait\":%.1f,\"count\":%" PRIu64
-                        ",\"critical\":%.1f,\"bytes\":%" PRIu64 ",\"packets\":%" PRIu64
-                        ",\"moving\":%.1f}",
-                        k++ ? ",\n" : "", track_name(t), c, t < TRACK_DMA0 ? t : ENG_DMA,
-                        ns_of_ps(k0->active_ps), ns_of_ps(k0->busy_ps), ns_of_ps(k0->wait_ps),
-                        k0->count, pr->critical_ns[t], pr->queue[t].bytes, pr->queue[t].packets,
-                        pr->queue[t].moving_ns);
+            text_printf(
+                pg->out,
+                "%s{\"name\":\"%s\",\"core\":%" PRIu32
+                ",\"kind\":%u,\"active\":%.1f,\"busy\":%.1f,\"wait\":%.1f,\"count\":%" PRIu64
+                ",\"critical\":%.1f,\"bytes\":%" PRIu64 ",\"packets\":%" PRIu64 ",\"moving\":%.1f}",
+                k++ ? ",\n" : "", track_name(t), c, t < TRACK_DMA0 ? t : ENG_DMA,
+                ns_of_ps(k0->active_ps), ns_of_ps(k0->busy_ps), ns_of_ps(k0->wait_ps), k0->count,
+                pr->critical_ns[t], pr->queue[t].bytes, pr->queue[t].packets,
+                pr->queue[t].moving_ns);
         }
     }
     text_cstr(pg->out, "],\n");
@@ -417,8 +417,7 @@ static void semaphores(page *pg)
             text_printf(pg->out,
                         "%s{\"number\":%" PRIu32 ",\"core\":%" PRIu32
                         ",\"from\":\"%s\",\"to\":\"%s\"}",
-                        k++ ? ",\n" : "", i, c, stream_name(s->producer),
-                        stream_name(s->consumer));
+                        k++ ? ",\n" : "", i, c, stream_name(s->producer), stream_name(s->consumer));
         }
     }
     text_printf(pg->out, "],\n\"core_changes\":[0,%" PRIu32 "],\n", n[0]);

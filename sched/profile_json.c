@@ -24,7 +24,7 @@ void json_quoted(textbuf *out, const char *s)
 static void view_text(const profile *pr, uint32_t view, textbuf *out)
 {
     const ir *p = pr->p;
-    const ir_view *v = &p->views.at[view];
+    const ir_view *v = ir_view_ref(p, view);
     const ir_dim *d = ir_dims(p, v);
     text_printf(out, "%s %s[", pr->tensor_names[v->tensor], dtype_name((dtype)v->dtype));
     for (uint32_t k = 0; k < ir_ndim(p, v); k++) {
@@ -124,8 +124,9 @@ static void engines(const profile *pr, textbuf *out)
         number(out, pr->critical_ns[t]);
         if (t >= TRACK_DMA0) {
             const profile_queue *q = &pr->queue[t];
-            text_printf(out, ", \"transfer_bytes\": %" PRIu64 ", \"packet_count\": %" PRIu64
-                             ", \"moving_time_ns\": ",
+            text_printf(out,
+                        ", \"transfer_bytes\": %" PRIu64 ", \"packet_count\": %" PRIu64
+                        ", \"moving_time_ns\": ",
                         q->bytes, q->packets);
             number(out, q->moving_ns);
         }
@@ -230,8 +231,9 @@ static void instructions(const profile *pr, textbuf *out)
         text_printf(out, "%s\n    {\"start_ns\": %.3f, \"end_ns\": %.3f, \"issue_ns\": %.3f, ",
                     i ? "," : "", ns_of_ps(e->start_ps), ns_of_ps(e->end_ps),
                     ns_of_ps(e->issued_ps - e->start_ps));
-        text_printf(out, "\"engine\": \"%s\", \"opcode\": \"%s\", \"operands\": ",
-                    track_name(e->track), isa_table[p->instrs.at[e->instr].op].name);
+        text_printf(out,
+                    "\"engine\": \"%s\", \"opcode\": \"%s\", \"operands\": ", track_name(e->track),
+                    isa_table[p->instrs.at[e->instr].op].name);
         scratch.len = 0;
         text_cstr(&scratch, "");
         operands_text(pr, e->instr, &scratch);
@@ -253,8 +255,11 @@ static void core(const profile *pr, bool with_instructions, textbuf *out)
     static const struct {
         const char *name;
         void (*rows)(const profile *pr, textbuf *out);
-    } tables[] = {{"engine", engines}, {"finding", findings}, {"stall", stalls},
-                  {"line", lines},     {"opcode", opcodes}};
+    } tables[] = {{"engine", engines},
+                  {"finding", findings},
+                  {"stall", stalls},
+                  {"line", lines},
+                  {"opcode", opcodes}};
     text_cstr(out, "\"summary\": {");
     summary(pr, out);
     text_cstr(out, "\n  }");

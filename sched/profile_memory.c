@@ -43,9 +43,8 @@ void make_names(maker *mk)
         const char *name = ir_text(p, p->tensors.at[t].name);
         for (uint32_t k = p->tensors.at[t].place; k && !*name; k = p->places.at[k].parent) {
             const ir_place *at = &p->places.at[k];
-            const source *src = at->kind == PLACE_SITE || at->kind == PLACE_CALL
-                                    ? p->files.at[at->file].src
-                                    : NULL;
+            const source *src =
+                at->kind == PLACE_SITE || at->kind == PLACE_CALL ? p->files.at[at->file].src : NULL;
             const char *found = src ? assigned(mk->mem, src, at->lo) : NULL;
             name = found ? found : name;
         }

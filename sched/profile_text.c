@@ -71,8 +71,8 @@ static void queues(const profile *pr, textbuf *out)
                            "packet       rate\n");
             any = true;
         }
-        text_printf(out, "  %-20s %10" PRIu64 " %13" PRIu64 " %12" PRIu64 " %12" PRIu64
-                         " %6.1f GB/s\n",
+        text_printf(out,
+                    "  %-20s %10" PRIu64 " %13" PRIu64 " %12" PRIu64 " %12" PRIu64 " %6.1f GB/s\n",
                     track_name(t), n, q->bytes, q->bytes / n, q->bytes / q->packets,
                     q->moving_ns > 0 ? (double)q->bytes / q->moving_ns : 0);
     }
@@ -121,8 +121,8 @@ static void stalls(const profile *pr, textbuf *out)
         const profile_stall *s = &pr->stalls.at[i];
         text_printf(out, "  %8.2f us  ", s->lost_ns / 1e3);
         instr_name(pr, s->instr, out);
-        text_printf(out, " in %" PRIu64 " executions\n               at most %.0f ns, for ", s->count,
-                    s->worst_ns);
+        text_printf(out, " in %" PRIu64 " executions\n               at most %.0f ns, for ",
+                    s->count, s->worst_ns);
         if (s->by) {
             instr_name(pr, s->by - 1, out);
         } else {

@@ -56,7 +56,8 @@ static void slice(const profile *pr, uint32_t pid, const clock_event *e, unsigne
                   textbuf *out)
 {
     const ir *p = pr->p;
-    // A slice of an engine ends when the next may begin, so that slices of one thread never overlap.
+    // A slice of an engine ends when the next may begin, so that slices of one thread never
+    // overlap.
     int64_t end = e->track < TRACK_DMA0 ? e->issued_ps : e->end_ps;
     uint32_t line, col;
     const char *path = place_path(p, p->instrs.at[e->instr].place, &line, &col);
@@ -66,8 +67,8 @@ static void slice(const profile *pr, uint32_t pid, const clock_event *e, unsigne
                 pid, tid_of(e->track, lane), ns_of_ps(e->start_ps) / 1e3,
                 ns_of_ps(end - e->start_ps) / 1e3, isa_table[p->instrs.at[e->instr].op].name);
     json_quoted(out, path);
-    text_printf(out, ",\"line\":%" PRIu32 ",\"wait_ns\":%.3f,\"done_ns\":%.3f,\"instr\":%" PRIu32
-                     "}}",
+    text_printf(out,
+                ",\"line\":%" PRIu32 ",\"wait_ns\":%.3f,\"done_ns\":%.3f,\"instr\":%" PRIu32 "}}",
                 line, ns_of_ps(e->wait_ps), ns_of_ps(e->end_ps - e->start_ps), e->instr);
 }
 
@@ -75,8 +76,7 @@ static void flow(uint32_t pid, uint32_t id, const clock_event *from, unsigned fr
                  const clock_event *to, unsigned to_lane, textbuf *out)
 {
     text_printf(out,
-                ",\n{\"ph\":\"s\",\"pid\":%" PRIu32
-                ",\"tid\":%u,\"ts\":%.6f,\"id\":%" PRIu32
+                ",\n{\"ph\":\"s\",\"pid\":%" PRIu32 ",\"tid\":%u,\"ts\":%.6f,\"id\":%" PRIu32
                 ",\"name\":\"waits\",\"cat\":\"dep\"},\n{\"ph\":\"f\",\"bp\":\"e\",\"pid\":%" PRIu32
                 ",\"tid\":%u,\"ts\":%.6f,\"id\":%" PRIu32 ",\"name\":\"waits\",\"cat\":\"dep\"}",
                 pid, tid_of(from->track, from_lane), ns_of_ps(from->start_ps) / 1e3, id, pid,
@@ -121,8 +121,9 @@ static void core(const profile *pr, uint32_t number, uint32_t n, uint32_t *id, t
     uint32_t pid = number + 1;
     unsigned used[TRACK_COUNT] = {0};
     const uint8_t *lane = lanes_of(pr, out->mem, used);
-    text_printf(out, "%s\n{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"name\":\"process_name\",\"args\":{\"name\":",
-                number ? "," : "", pid);
+    text_printf(
+        out, "%s\n{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"name\":\"process_name\",\"args\":{\"name\":",
+        number ? "," : "", pid);
     const char *kernel = ir_text(pr->p, pr->p->kernel);
     json_quoted(out, n > 1 ? arena_printf(out->mem, "%s core %" PRIu32, kernel, number) : kernel);
     text_cstr(out, "}}");

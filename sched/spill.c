@@ -177,7 +177,7 @@ static void bring_back(spiller *s, uint32_t tensor, uint32_t place)
 static uint32_t follow_view(spiller *s, uint32_t view)
 {
     ir *p = s->p;
-    ir_view v = p->views.at[view];
+    ir_view v = ir_view_at(p, view);
     bool moved = v.tensor < s->tensors && s->of[v.tensor].now != v.tensor;
     uint32_t src = 0;
     if (v.dyn && p->dyns.at[v.dyn].kind != DYN_REG) {
@@ -188,7 +188,7 @@ static uint32_t follow_view(spiller *s, uint32_t view)
             v.dyn = ir_dyn_add(p, d);
         }
     }
-    bool same_dyn = v.dyn == p->views.at[view].dyn;
+    bool same_dyn = v.dyn == ir_view_at(p, view).dyn;
     if (!moved && same_dyn) {
         return view;
     }

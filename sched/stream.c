@@ -78,7 +78,7 @@ static void need_by_arg(planner *pl, ir_arg a, stream_mask m)
     if (a.kind == IRA_REG) {
         need_register(pl, a.v, m);
     } else if (a.kind == IRA_VIEW) {
-        uint32_t dyn = p->views.at[a.v].dyn;
+        uint32_t dyn = ir_view_at(p, a.v).dyn;
         if (dyn && p->dyns.at[dyn].kind == DYN_REG) {
             need_register(pl, p->dyns.at[dyn].src, m);
         }
@@ -225,7 +225,7 @@ static uint64_t pieces_of(const ir *p, const ir_view *v, bool chip, uint64_t ele
 
 static void add_side(const ir *p, uint32_t view, dma_side *s)
 {
-    const ir_view *v = &p->views.at[view];
+    const ir_view *v = ir_view_ref(p, view);
     const ir_tensor *t = &p->tensors.at[v->tensor];
     bool chip = buffer_on_chip((buffer_kind)t->buffer);
     uint64_t elems = ir_elems(p, v);

@@ -183,7 +183,7 @@ bool footprint_contains(const footprint *a, const footprint *b)
 static void add_tensor(memory_map *m, uint32_t view, bool write, footprint_list *out)
 {
     const ir *p = m->p;
-    const ir_view *v = &p->views.at[view];
+    const ir_view *v = ir_view_ref(p, view);
     const ir_tensor *t = &p->tensors.at[v->tensor];
     const ir_dim *dims = &p->dims.at[p->aps.at[v->ap].first];
     uint32_t n = p->aps.at[v->ap].ndim;

@@ -216,7 +216,7 @@ static void registers_of(proof *f, ir_arg a, uint32_t *streams, uint32_t mask)
     if (a.kind == IRA_REG) {
         streams[a.v] |= mask;
     } else if (a.kind == IRA_VIEW) {
-        uint32_t dyn = f->p->views.at[a.v].dyn;
+        uint32_t dyn = ir_view_at(f->p, a.v).dyn;
         if (dyn && f->p->dyns.at[dyn].kind == DYN_REG) {
             streams[f->p->dyns.at[dyn].src] |= mask;
         }

@@ -8,7 +8,7 @@ check 4 '' "nki: cannot read 'none.neff': *" "$NKI" inspect none.neff
 check 0 'kernel vector_add
 target trn2
 launch core 0 of 1
-file version 1, * bytes*
+file version 2, * bytes*
 sections*neff.json*tensors
   %0 "a" float32\[200, 300\] hbm param=0 "a"*sbuf placed=(0, 0)*
 code
@@ -115,4 +115,32 @@ for at in 0 9 17 25 33 41 45 65 81 90 130 600 1100 3000 5000 12000 20000 22000; 
 done
 check 4 '' "nki: 'half.nki.neff': the file ends at byte *" sh -c \
     "cp half.nki half.nki.neff; exec '$NKI' run half.nki.neff"
+
+# The file that docs/neff.md takes apart: its bytes are those of the page (".." there: any).
+page=$ROOT/docs/neff.md
+mkdir -p page
+sed -n '/^`add.nki`, compiled by/,/^The file has/s/^    //p' "$page" >page/add.nki
+check 0 '' '' "$NKI" compile page/add.nki 'a=float32[128,512]' 'b=float32[128,512]' -o page/add.neff
+grep -q "^The file has $(wc -c <page/add.neff) bytes" "$page" || { failed=1; echo 'FAILED: docs/neff.md: other length'; }
+{
+    od -An -v -tx1 page/add.neff
+    sed -n 's/^    \([0-9a-f]\{8\}\): \([0-9a-f. ]\{39\}\).*/@\1 \2/p' "$page"
+} | awk '
+    function number(hex, i, n) {
+        for (i = 1; i <= length(hex); i++) n = n * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
+        return n
+    }
+    !/^@/ { for (i = 1; i <= NF; i++) byte[n++] = $i; next }
+    {
+        at = number(substr($1, 2)); lines++; want = ""
+        for (i = 2; i <= NF; i++) want = want $i
+        for (i = 0; 2 * i < length(want); i++) {
+            w = substr(want, 2 * i + 1, 2)
+            if (w != ".." && w != byte[at + i]) {
+                printf "FAILED: docs/neff.md: %s, byte %d: %s, the file has %s\n", $1, i, w, byte[at + i]
+                bad = 1
+            }
+        }
+    }
+    END { exit bad || lines < 40 }' || failed=1
 done_testing

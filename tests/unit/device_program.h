@@ -104,7 +104,7 @@ static inline uint32_t prog_ap(prog *g, uint32_t base, int64_t offset, uint32_t 
         d[i].stride = dims[i][0];
         d[i].count = (uint32_t)dims[i][1];
     }
-    ir_view v = g->p->views.at[base];
+    ir_view v = ir_view_at(g->p, base);
     v.ap = ir_ap_of(g->p, d, ndim);
     v.offset = offset;
     v.part = (uint8_t)part;

@@ -69,7 +69,8 @@ void grid_elementwise(void **state)
     (void)state;
     uint32_t turn = 0;
     for (int op = 0; op < OPR_COUNT; op++) {
-        if (op_table[op].cls == OPC_B || op_table[op].cls == OPC_U || !(op_table[op].roles & OP_ALU)) {
+        if (op_table[op].cls == OPC_B || op_table[op].cls == OPC_U ||
+            !(op_table[op].roles & OP_ALU)) {
             continue;
         }
         for (uint32_t dt = 0; dt < REF_FORMATS; dt++) {
@@ -104,8 +105,8 @@ static void function_case(const ref_function *r, uint32_t st, uint32_t dt, uint3
     grid_shape(turn, &parts, &n);
     grid_begin(4);
     const ref_format *f32_ = grid_format(DT_float32);
-    side *x = grid_source(type(st), parts, n, turn % GRID_KINDS,
-                          turn % 3 ? GRID_CROSS0 : GRID_MODERATE);
+    side *x =
+        grid_source(type(st), parts, n, turn % GRID_KINDS, turn % 3 ? GRID_CROSS0 : GRID_MODERATE);
     side *sc = grid_source(f32_, parts, 1, GRID_PLAIN, GRID_MODERATE);
     side *bi = grid_source(type(turn / 2), parts, 1, GRID_PLAIN, GRID_MODERATE);
     side *a = grid_dest(type(dt), parts, n, turn / 3 % GRID_KINDS),
@@ -113,8 +114,8 @@ static void function_case(const ref_function *r, uint32_t st, uint32_t dt, uint3
          *c = grid_dest(type(dt), parts, n, GRID_PLAIN);
     GRID_EMIT(activation, ENG_SCALAR, V(a->view), OPID(r->op), V(x->view), NONE, F(1), NONE, NONE,
               EN(ISAE_reduce_cmd_idle));
-    GRID_EMIT(activation, ENG_SCALAR, V(b->view), OPID(r->op), V(x->view), V(bi->view),
-              V(sc->view), NONE, NONE, EN(ISAE_reduce_cmd_idle));
+    GRID_EMIT(activation, ENG_SCALAR, V(b->view), OPID(r->op), V(x->view), V(bi->view), V(sc->view),
+              NONE, NONE, EN(ISAE_reduce_cmd_idle));
     bool bypass = r->op == OPR_bypass;
     GRID_EMIT(activate2, ENG_SCALAR, V(c->view), OPID(r->op), V(x->view), V(sc->view), F(0.5f),
               OPID(bypass ? OPR_bypass : OPR_multiply), OPID(bypass ? OPR_bypass : OPR_subtract),
@@ -230,7 +231,8 @@ static void bits_case(op_id op, const ref_format *f, uint32_t turn)
     grid_begin(3);
     side *x = grid_source(f, parts, n, turn % GRID_KINDS, GRID_CROSS0);
     side *y = grid_source(f, parts, n, turn / 2 % GRID_KINDS, GRID_CROSS1);
-    side *a = grid_dest(f, parts, n, turn / 3 % GRID_KINDS), *b = grid_dest(f, parts, n, GRID_PLAIN);
+    side *a = grid_dest(f, parts, n, turn / 3 % GRID_KINDS),
+         *b = grid_dest(f, parts, n, GRID_PLAIN);
     GRID_EMIT(tensor_tensor, ENG_VECTOR, V(a->view), V(x->view), V(y->view), OPID(op), EN(0));
     GRID_EMIT(tensor_scalar, ENG_VECTOR, V(b->view), V(x->view), OPID(op), I(turn % 2 ? 3 : 1),
               B(turn % 2), OP(bitwise_xor), I(5), B(0), EN(0));
@@ -298,7 +300,8 @@ void grid_bits(void **state)
 
 static void range_case(uint32_t turn)
 {
-    static const op_id ops[] = {OPR_equal, OPR_less, OPR_less_equal, OPR_greater, OPR_greater_equal};
+    static const op_id ops[] = {OPR_equal, OPR_less, OPR_less_equal, OPR_greater,
+                                OPR_greater_equal};
     op_id c0 = ops[turn % 5], c1 = ops[turn / 5 % 5];
     uint32_t parts, n;
     grid_shape(turn, &parts, &n);
@@ -311,7 +314,8 @@ static void range_case(uint32_t turn)
     }
     side *x = grid_source(type(turn % 7), parts, n, turn % GRID_KINDS, GRID_MODERATE);
     side *b0 = grid_given(f, parts, 1, lo), *b1 = grid_given(f, parts, 1, hi);
-    side *d = grid_dest(f, parts, n, turn / 3 % GRID_KINDS), *r = grid_dest(f, parts, 1, GRID_PLAIN);
+    side *d = grid_dest(f, parts, n, turn / 3 % GRID_KINDS),
+         *r = grid_dest(f, parts, 1, GRID_PLAIN);
     const float other = -3.4028235e38f;
     const int start = 2;
     GRID_EMIT(range_select, ENG_VECTOR, V(d->view), V(x->view), OPID(c0), OPID(c1), V(b0->view),
@@ -387,8 +391,8 @@ static void affine_select_case(uint32_t turn)
     side *x = grid_source(type(turn), parts, n, turn % GRID_KINDS, GRID_CROSS0);
     side *d = grid_dest(type(turn / 2), parts, n, turn / 3 % GRID_KINDS);
     GRID_EMIT(affine_select, ENG_GPSIMD, V(d->view),
-              prog_ints(&grid_prog, 4, (const int64_t[]){sa, a, sb, b}), I((int32_t)channel), V(x->view),
-              F(-2.5f), OPID(cmp), I((int32_t)offset));
+              prog_ints(&grid_prog, 4, (const int64_t[]){sa, a, sb, b}), I((int32_t)channel),
+              V(x->view), F(-2.5f), OPID(cmp), I((int32_t)offset));
     for (uint32_t i = 0; i < parts * n; i++) {
         int64_t v = offset + channel * (i / n) + sa * (i % n / b) + sb * (i % b);
         grid_exact(d, i, ref_operator(cmp, (double)v, 0) != 0 ? f32(x->v[i]) : -2.5);

@@ -77,7 +77,8 @@ static void bit_reduce_case(op_id op, uint32_t turn)
     grid_begin(3);
     side *x = grid_source(f, parts, n, turn % GRID_KINDS, GRID_MODERATE);
     side *d = grid_dest(f, parts, 1, GRID_PLAIN), *e = grid_dest(f, 1, n, GRID_PLAIN);
-    GRID_EMIT(tensor_reduce, ENG_VECTOR, V(d->view), OPID(op), V(x->view), free_axes(x), B(0), B(0));
+    GRID_EMIT(tensor_reduce, ENG_VECTOR, V(d->view), OPID(op), V(x->view), free_axes(x), B(0),
+              B(0));
     GRID_EMIT(tensor_partition_reduce, ENG_GPSIMD, V(e->view), OPID(op), V(x->view));
     grid_seen(ISA_tensor_reduce, op, OP_RED);
     d->raw = true;
@@ -130,8 +131,8 @@ static void accumulator_case(op_id op, uint32_t turn)
                         ISAE_reduce_cmd_load_reduce};
     for (int i = 0; i < 3; i++) {
         r[i] = grid_dest(f32_type(), parts, 1, GRID_PLAIN);
-        GRID_EMIT(tensor_scalar_reduce, ENG_VECTOR, V(junk->view), V(x->view), OP(multiply), F(1.5f),
-                  OPID(op), V(r[i]->view), B(0), EN(cmd[i]), i == 2 ? V(init->view) : NONE,
+        GRID_EMIT(tensor_scalar_reduce, ENG_VECTOR, V(junk->view), V(x->view), OP(multiply),
+                  F(1.5f), OPID(op), V(r[i]->view), B(0), EN(cmd[i]), i == 2 ? V(init->view) : NONE,
                   B(i == 1));
     }
     grid_seen(ISA_tensor_scalar_reduce, op, OP_RED);
@@ -157,13 +158,14 @@ static void activation_fold_case(uint32_t turn)
     grid_shape(turn, &parts, &n);
     grid_begin(4);
     side *x = grid_source(type(turn), parts, n, turn % GRID_KINDS, GRID_MODERATE);
-    side *a = grid_dest(type(turn / 2), parts, n, GRID_PLAIN), *s = grid_dest(f32_type(), parts, 1, 0),
-         *t = grid_dest(f32_type(), parts, 1, 0), *u = grid_dest(f32_type(), parts, 1, 0),
-         *w = grid_dest(f32_type(), parts, 1, 0), *e = grid_dest(type(turn / 2), parts, n, 0);
+    side *a = grid_dest(type(turn / 2), parts, n, GRID_PLAIN),
+         *s = grid_dest(f32_type(), parts, 1, 0), *t = grid_dest(f32_type(), parts, 1, 0),
+         *u = grid_dest(f32_type(), parts, 1, 0), *w = grid_dest(f32_type(), parts, 1, 0),
+         *e = grid_dest(type(turn / 2), parts, n, 0);
     GRID_EMIT(activation, ENG_SCALAR, V(a->view), OP(square), V(x->view), F(0.25f), F(2), OP(add),
               V(s->view), EN(ISAE_reduce_cmd_reset_reduce));
-    GRID_EMIT(activation_reduce, ENG_SCALAR, V(a->view), OP(square), V(x->view), OP(add), V(t->view),
-              F(0.25f), F(2));
+    GRID_EMIT(activation_reduce, ENG_SCALAR, V(a->view), OP(square), V(x->view), OP(add),
+              V(t->view), F(0.25f), F(2));
     GRID_EMIT(activate2, ENG_SCALAR, V(a->view), OP(square), V(x->view), F(2), F(0.25f),
               OP(multiply), OP(add), F(0), B(0), B(0), OPID(op), V(u->view),
               EN(ISAE_reduce_cmd_reset_reduce));
@@ -363,7 +365,8 @@ static void eights_case(uint32_t turn)
     const ref_format *f = type(turn % 7), *w = grid_format(turn % 2 ? DT_uint32 : DT_uint16);
     uint32_t parts = 1 + turn * 31 % 128, n = 8 + turn * 17 % 90;
     grid_begin(3);
-    side *x = grid_source(f, parts, n, turn % GRID_BROADCAST, turn % 3 ? GRID_SMALL : GRID_MODERATE);
+    side *x =
+        grid_source(f, parts, n, turn % GRID_BROADCAST, turn % 3 ? GRID_SMALL : GRID_MODERATE);
     side *top = grid_dest(f32_type(), parts, 8, GRID_PLAIN);
     side *at = grid_dest(w, parts, 8, GRID_PLAIN), *rep = grid_dest(f, parts, n, GRID_PLAIN),
          *old = grid_dest(w, parts, 8, GRID_PLAIN);
@@ -448,7 +451,8 @@ static void topk_case(uint32_t turn)
 
 static void position_case(uint32_t turn)
 {
-    const ref_format *f = grid_format(turn % 2 ? DT_int32 : DT_float32), *i32 = grid_format(DT_int32);
+    const ref_format *f = grid_format(turn % 2 ? DT_int32 : DT_float32),
+                     *i32 = grid_format(DT_int32);
     uint32_t n = 1 + turn * 13 % 70, parts = 1 + turn * 29 % 128;
     grid_begin(3);
     static double ids[128], nz[128 * 128];

@@ -57,8 +57,9 @@ static void iota_case(uint32_t turn)
     int64_t sa = 1000 - 300 * (int64_t)(turn % 8), sb = turn % 5 == 0 ? 1 << 27 : -7;
     int64_t offset = turn % 4 == 0 ? INT32_MAX - 3 : -20, channel = (int64_t)(turn % 3) * 5;
     side *d = grid_dest(f, parts, a * b, turn % GRID_KINDS);
-    GRID_EMIT(iota, ENG_GPSIMD, V(d->view), prog_ints(&grid_prog, 4, (const int64_t[]){sa, a, sb, b}),
-              I((int32_t)offset), I((int32_t)channel));
+    GRID_EMIT(iota, ENG_GPSIMD, V(d->view),
+              prog_ints(&grid_prog, 4, (const int64_t[]){sa, a, sb, b}), I((int32_t)offset),
+              I((int32_t)channel));
     d->raw = f->d == DT_int32 || f->d == DT_uint32;
     for (uint32_t i = 0; i < parts * a * b; i++) {
         int64_t v = offset + channel * (i / (a * b)) + sa * (i % (a * b) / b) + sb * (i % b);
@@ -236,15 +237,14 @@ static void indexed_case(uint32_t turn)
     uint32_t hbm = prog_param(g, f->d, height, n, host);
     ir_dyn by = {.kind = DYN_VECTOR, .src = ix->view, .step = n};
     uint32_t block = prog_ap(g, hbm, 0, 0, 2, (const int64_t[][2]){{n, parts}, {1, n}});
-    ir_view v = g->p->views.at[block];
+    ir_view v = ir_view_at(g->p, block);
     v.dyn = ir_dyn_add(g->p, by);
     GRID_EMIT(tensor_copy, ENG_VECTOR, V(d->view), V(y->view), EN(0), NONE);
     GRID_EMIT(dma_copy, ENG_DMA, V(d->view), V(ir_view_add(g->p, v)), NONE, EN(ISAE_oob_mode_skip),
               EN(0), EN(0));
     for (uint32_t p = 0; p < parts; p++) {
         for (uint32_t i = 0; i < n; i++) {
-            expect_copy(d, p * n + i, p == 3 ? y : x,
-                        p == 3 ? p * n + i : (uint32_t)at[p] * n + i);
+            expect_copy(d, p * n + i, p == 3 ? y : x, p == 3 ? p * n + i : (uint32_t)at[p] * n + i);
         }
     }
     grid_run("dma_copy by an index");

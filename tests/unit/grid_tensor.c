@@ -22,7 +22,7 @@ static float step(float a, float b, float c)
 
 static void matmul_case(const ref_format *sf, const ref_format *mf, uint32_t turn)
 {
-    static const uint32_t shapes[][3] = {{128, 128, 512}, {1, 1, 1},    {33, 21, 70},
+    static const uint32_t shapes[][3] = {{128, 128, 512}, {1, 1, 1},     {33, 21, 70},
                                          {128, 5, 31},    {64, 128, 16}, {7, 13, 513}};
     const uint32_t *sh = shapes[turn % (grid_all ? 6 : 5) + (grid_all ? 0 : 1)];
     uint32_t k = sh[0], m = sh[1], n = sh[2];
@@ -120,7 +120,7 @@ static uint32_t as_words(uint32_t bytes, dtype packed, uint32_t parts, uint32_t 
 {
     prog *g = &grid_prog;
     uint32_t words = prog_ap(g, bytes, 0, 0, 2, (const int64_t[][2]){{1, parts}, {1, n}});
-    ir_view v = g->p->views.at[words];
+    ir_view v = ir_view_at(g->p, words);
     v.dtype = (uint8_t)packed;
     return ir_view_add(g->p, v);
 }
@@ -193,8 +193,12 @@ static void matmul_mx_case(uint32_t turn)
         for (uint32_t q = 0; q < 4 * k; q++) {
             uint32_t p = q / 4, row = p / 32 * 32 + p % 32 / 8;
             double a = ss[row * m + i / n], b = ms[row * n + i % n];
-            float x = a == 255 ? NAN : (float)(s->v[p * 4 * m + 4 * (i / n) + q % 4] * ldexp(1, (int)a - 127));
-            float y = b == 255 ? NAN : (float)(v->v[p * 4 * n + 4 * (i % n) + q % 4] * ldexp(1, (int)b - 127));
+            float x = a == 255
+                          ? NAN
+                          : (float)(s->v[p * 4 * m + 4 * (i / n) + q % 4] * ldexp(1, (int)a - 127));
+            float y = b == 255
+                          ? NAN
+                          : (float)(v->v[p * 4 * n + 4 * (i % n) + q % 4] * ldexp(1, (int)b - 127));
             acc = step(x, y, acc);
         }
         grid_exact(d, i, (double)acc);

@@ -75,7 +75,7 @@ enum {
 static inline void or_view(oracle *o, uint32_t view, uint32_t run, bool write)
 {
     const ir *p = o->p;
-    const ir_view *v = &p->views.at[view];
+    const ir_view *v = ir_view_ref(p, view);
     const ir_tensor *t = &p->tensors.at[v->tensor];
     const ir_dim *d = ir_dims(p, v);
     uint32_t n = ir_ndim(p, v), at[IR_MAX_DIMS] = {0};

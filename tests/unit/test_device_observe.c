@@ -52,7 +52,7 @@ static bool after(void *ctx, const device_event *e)
 
 static uint32_t dynamic(prog *g, uint32_t base, dyn_kind kind, uint32_t src, int64_t step)
 {
-    ir_view v = g->p->views.at[base];
+    ir_view v = ir_view_at(g->p, base);
     v.dyn = ir_dyn_add(g->p, (ir_dyn){.kind = (uint8_t)kind, .src = src, .step = step});
     return ir_view_add(g->p, v);
 }

@@ -27,7 +27,7 @@ static void setup(prog *g, int gen)
 
 static uint32_t dyn_view(prog *g, uint32_t base, dyn_kind kind, uint32_t src, int64_t step)
 {
-    ir_view v = g->p->views.at[base];
+    ir_view v = ir_view_at(g->p, base);
     v.dyn = ir_dyn_add(g->p, (ir_dyn){.kind = (uint8_t)kind, .src = src, .step = step});
     return ir_view_add(g->p, v);
 }
@@ -380,7 +380,7 @@ static void indirect(void **state)
     uint32_t x = prog_load(&g, DT_float32, 32, 30, a), ix = prog_load(&g, DT_uint32, 32, 2, idx),
              t = prog_sbuf(&g, DT_float32, 32, 20), y = prog_sbuf(&g, DT_float32, 32, 30);
     uint32_t shape = prog_ap(&g, x, 0, 0, 2, (const int64_t[][2]){{1, 32}, {1, 20}});
-    ir_view v = g.p->views.at[shape];
+    ir_view v = ir_view_at(g.p, shape);
     v.dyn = ir_dyn_add(g.p, (ir_dyn){.kind = DYN_INDIRECT, .src = ix, .step = 1, .num_elem = 20});
     uint32_t gx = ir_view_add(g.p, v);
     v.tensor = g.p->views.at[y].tensor;
@@ -480,7 +480,7 @@ static void wild(void **state)
         }
         uint32_t chip = dyn_view(&g, prog_ap(&g, t, 0, 0, 2, (const int64_t[][2]){{1, 2}, {1, 3}}),
                                  DYN_REG, 0, step);
-        g.p->dyns.at[g.p->views.at[chip].dyn].partition = next() % 2;
+        g.p->dyns.at[ir_view_at(g.p, chip).dyn].partition = next() % 2;
         EMIT(&g, tensor_scalar, ENG_VECTOR, V(chip), V(chip), OP(add), F(1), B(0), NONE, NONE, B(0),
              EN(0));
         nki_status st = prog_run(&g);

@@ -126,7 +126,7 @@ static void text__reads_views_as_numpy_would(void **state)
 {
     arena *a = *state;
     ir *p = parse(a, TENSORS "Vector.memset dst=%2[32:64, 1:4:2, 5:64:7] value=0.0\n");
-    const ir_view *v = &p->views.at[p->args.at[p->instrs.at[0].args].v];
+    const ir_view *v = ir_view_ref(p, p->args.at[p->instrs.at[0].args].v);
     const ir_dim *d = ir_dims(p, v);
     assert_int_equal(v->part, 32);
     assert_int_equal(v->offset, 64 + 5);
@@ -280,29 +280,33 @@ static void d_view_tensor(ir *p)
 {
     p->views.at[1].tensor = p->tensors.n;
 }
+static void d_view_form(ir *p)
+{
+    p->views.at[1].form = p->forms.n;
+}
 static void d_view_ap(ir *p)
 {
-    p->views.at[1].ap = p->aps.n;
+    p->forms.at[p->views.at[1].form].ap = p->aps.n;
 }
 static void d_view_dtype(ir *p)
 {
-    p->views.at[1].dtype = DT_COUNT;
+    p->forms.at[p->views.at[1].form].dtype = DT_COUNT;
 }
 static void d_view_dyn(ir *p)
 {
-    p->views.at[1].dyn = p->dyns.n;
+    p->forms.at[p->views.at[1].form].dyn = p->dyns.n;
 }
 static void d_view_offset(ir *p)
 {
-    p->views.at[1].offset = 1;
+    p->forms.at[p->views.at[1].form].offset = 1;
 }
 static void d_view_offset_big(ir *p)
 {
-    p->views.at[1].offset = INT64_MIN;
+    p->forms.at[p->views.at[1].form].offset = INT64_MIN;
 }
 static void d_view_part(ir *p)
 {
-    p->views.at[1].part = 1;
+    p->forms.at[p->views.at[1].form].part = 1;
 }
 static void d_ap_first(ir *p)
 {
@@ -335,7 +339,7 @@ static void d_dyn_src(ir *p)
 }
 static void d_dyn_chain(ir *p)
 {
-    p->views.at[p->dyns.at[1].src].dyn = 1;
+    p->forms.at[p->views.at[p->dyns.at[1].src].form].dyn = 1;
 }
 static void d_dyn_reg(ir *p)
 {
@@ -469,7 +473,7 @@ static void d_arg_reg(ir *p)
 }
 static void d_arg_space(ir *p)
 {
-    p->views.at[p->args.at[p->instrs.at[3].args].v].dyn = 0;
+    p->forms.at[p->views.at[p->args.at[p->instrs.at[3].args].v].form].dyn = 0;
     p->args.at[p->instrs.at[3].args].v = p->args.at[p->instrs.at[2].args].v;
 }
 
@@ -498,6 +502,7 @@ static const struct {
     DAMAGE(place_file),
     DAMAGE(file),
     DAMAGE(view_tensor),
+    DAMAGE(view_form),
     DAMAGE(view_ap),
     DAMAGE(view_dtype),
     DAMAGE(view_dyn),
@@ -592,11 +597,11 @@ static void records__have_the_stated_sizes(void **state)
         const char *name;
         size_t size;
     } records[] = {
-        {"ir_instr", sizeof(ir_instr)},   {"ir_arg", sizeof(ir_arg)},
-        {"ir_view", sizeof(ir_view)},     {"ir_ap", sizeof(ir_ap)},
-        {"ir_dim", sizeof(ir_dim)},       {"ir_dyn", sizeof(ir_dyn)},
-        {"ir_tensor", sizeof(ir_tensor)}, {"ir_place", sizeof(ir_place)},
-        {"ir_param", sizeof(ir_param)},
+        {"ir_instr", sizeof(ir_instr)}, {"ir_arg", sizeof(ir_arg)},
+        {"ir_named", sizeof(ir_named)}, {"ir_form", sizeof(ir_form)},
+        {"ir_ap", sizeof(ir_ap)},       {"ir_dim", sizeof(ir_dim)},
+        {"ir_dyn", sizeof(ir_dyn)},     {"ir_tensor", sizeof(ir_tensor)},
+        {"ir_place", sizeof(ir_place)}, {"ir_param", sizeof(ir_param)},
     };
     FILE *f = fopen("../docs/ir.md", "rb");
     assert_non_null(f);
@@ -609,6 +614,56 @@ static void records__have_the_stated_sizes(void **state)
         if (!strstr(text, row)) {
             fail_msg("docs/ir.md does not say:%s", row);
         }
+    }
+}
+
+static size_t bytes_of(const ir *p)
+{
+    return p->instrs.n * sizeof(ir_instr) + p->args.n * sizeof(ir_arg) +
+           p->views.n * sizeof(ir_named) + p->forms.n * sizeof(ir_form) + p->aps.n * sizeof(ir_ap) +
+           p->dims.n * sizeof(ir_dim) + p->dyns.n * sizeof(ir_dyn);
+}
+
+// 1000 instructions over three tiles each that nothing else touches.
+static void records__of_fresh_tiles_share_a_form(void **state)
+{
+    ir *p = ir_new(*state, target_find("trn2"));
+    ir_tensor t = {.dtype = DT_float32,
+                   .buffer = BUF_SBUF,
+                   .ndim = 2,
+                   .partitions = 128,
+                   .shape = {128, 512},
+                   .size_bytes = 2048,
+                   .addr_bytes = ADDR_AUTO};
+    size_t before = bytes_of(p);
+    for (uint32_t i = 0; i < 1000; i++) {
+        ir_arg a[5] = {[3] = ira_kind(IRA_OP, OPR_add), [4] = ira_kind(IRA_ENUM, 0)};
+        for (uint32_t k = 0; k < 3; k++) {
+            uint32_t tensor = ir_tensor_add(p, t);
+            a[k] = ira_view(ir_view_add(p, ir_view_whole(p, tensor)));
+        }
+        ir_emit(p, ISA_tensor_tensor, ENG_VECTOR, a, 0, 0);
+    }
+    assert_int_equal(p->forms.n, 2);  // the empty one, and theirs
+    assert_in_range(bytes_of(p) - before, 1, 96 * 1000);
+    ir_view v = ir_view_at(p, 3000);
+    assert_int_equal(v.tensor, 2999);
+    assert_int_equal(ir_elems(p, &v), 128 * 512);
+    // Each field of a form tells two of them apart.
+    ir_view w[5] = {v, v, v, v, v};
+    w[0].offset++;
+    w[1].part++;
+    w[2].dtype = DT_int32;
+    w[3].dyn = ir_dyn_add(p, (ir_dyn){.kind = DYN_REG, .step = 1});
+    w[4].ap = ir_ap_of(p, &(ir_dim){1, 128, 0}, 1);
+    for (uint32_t k = 0; k < 5; k++) {
+        ir_view got = ir_view_at(p, ir_view_add(p, w[k]));
+        assert_int_equal(p->forms.n, 3 + k);
+        assert_int_equal(got.offset, w[k].offset);
+        assert_int_equal(got.part, w[k].part);
+        assert_int_equal(got.dtype, w[k].dtype);
+        assert_int_equal(got.dyn, w[k].dyn);
+        assert_int_equal(got.ap, w[k].ap);
     }
 }
 
@@ -685,6 +740,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(verify__refuses_every_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(verify__bounds_the_walk_over_shared_lists, setup, teardown),
         cmocka_unit_test_setup_teardown(records__have_the_stated_sizes, setup, teardown),
+        cmocka_unit_test_setup_teardown(records__of_fresh_tiles_share_a_form, setup, teardown),
         cmocka_unit_test_setup_teardown(places__name_the_innermost_range_and_the_chain, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(places__cut_a_long_chain, setup, teardown),

@@ -462,13 +462,13 @@ enum { ROWS = 16, COLS = 24 };
 static void run_emitted(const bench *b, uint32_t first, int count[ROWS][COLS])
 {
     for (uint32_t i = first; i < b->p->instrs.n; i++) {
-        const ir_view *v = &b->p->views.at[arg_at(b, i, "dst")->v];
+        const ir_view *v = ir_view_ref(b->p, arg_at(b, i, "dst")->v);
         const ir_arg *acc = arg_at(b, i, "accumulate");
         const ir_dim *d = ir_dims(b->p, v);
         uint64_t n = ir_free_elems(b->p, v);
         assert_int_equal(acc->kind, IRA_BOOL);
-        assert_int_equal(ir_free_elems(b->p, &b->p->views.at[arg_at(b, i, "moving")->v]), n);
-        assert_int_equal(ir_free_elems(b->p, &b->p->views.at[arg_at(b, i, "stationary")->v]),
+        assert_int_equal(ir_free_elems(b->p, ir_view_ref(b->p, arg_at(b, i, "moving")->v)), n);
+        assert_int_equal(ir_free_elems(b->p, ir_view_ref(b->p, arg_at(b, i, "stationary")->v)),
                          d[0].count);
         for (uint32_t r = 0; r < d[0].count; r++) {
             for (uint64_t k = 0; k < n; k++) {

@@ -62,6 +62,7 @@ static int setup(void **state)
     f->pr->hbm_bytes = 6144 + 524288;
     f->pr->sbuf_peak_bytes = 2052;
     f->pr->psum_peak_bytes = 4096;
+    f->pr->spills = (spill_count){3, 5, (uint64_t)1 << 40};
     queue_slot slots[] = {{0, 0, 1}, {2, 1, 2}};
     sync_op syncs[] = {{SYNC_SIGNAL, 0, 0, 1}, {SYNC_WAIT, 0, 0, 1}, {SYNC_SIGNAL, 0, 1, 16}};
     for (uint32_t i = 0; i < 2; i++) {
@@ -117,6 +118,9 @@ static void file__comes_back_the_same(void **state)
     assert_string_equal(print(&f->mem, pr->ir), print(&f->mem, f->pr->ir));
     assert_int_equal(pr->hbm_bytes, f->pr->hbm_bytes);
     assert_int_equal(pr->sbuf_peak_bytes, 2052);
+    assert_int_equal(pr->spills.stores, 3);
+    assert_int_equal(pr->spills.loads, 5);
+    assert_int_equal(pr->spills.bytes, (uint64_t)1 << 40);
     assert_int_equal(pr->slots.n, 2);
     assert_int_equal(pr->slots.at[1].instr, 2);
     assert_int_equal(pr->syncs.at[2].value, 16);
@@ -203,6 +207,7 @@ static void file__json_says_what_it_holds(void **state)
     assert_non_null(
         strstr(t.at, "{\"name\": \"x\", \"shape\": [256, 512], \"dtype\": \"float32\"}"));
     assert_non_null(strstr(t.at, "\"instructions\": 6"));
+    assert_non_null(strstr(t.at, "\"semaphores\": 2, \"waits\": 1, \"spill_stores\": 3"));
     assert_memory_equal(f->bytes + 1024 + 512, t.at, t.len);
 }
 
@@ -277,8 +282,8 @@ static void damage__every_bit_of_the_header_sealed(void **state)
         const char *err = refusal(f, copy, f->len);
         size_t at = bit / 8;
         bool sum = at >= 24 && at < 40;  // put right again by seal
-        bool free_value =
-            at >= 44 && at < 80;  // gen, grid, core, registers, kernel, peaks, hbm_bytes
+        // gen, grid, core, registers, kernel, peaks, hbm_bytes; spills
+        bool free_value = (at >= 44 && at < 80) || (at >= 88 && at < 104);
         assert_true(err || sum || free_value);
     }
     free(copy);

@@ -153,10 +153,10 @@ static void compare_views(arena *a, buffer_kind b, uint64_t seed, uint32_t *unsu
     for (int round = 0; round < 40; round++) {
         uint32_t va = random_view(p, &c, 0, 64);
         uint32_t vb = random_view(p, &c, buffer_on_chip(b) ? 1 : 0, 64);
-        fill_set(p, &p->views.at[va], sa);
-        fill_set(p, &p->views.at[vb], sb);
+        fill_set(p, ir_view_ref(p, va), sa);
+        fill_set(p, ir_view_ref(p, vb), sb);
         bool unsure = false, truth = sets_meet(sa, sb);
-        reach ra = reach_of(p, &o, &p->views.at[va]), rb = reach_of(p, &o, &p->views.at[vb]);
+        reach ra = reach_of(p, &o, ir_view_ref(p, va)), rb = reach_of(p, &o, ir_view_ref(p, vb));
         bool met = reaches_meet(&ra, &rb, &unsure);
         assert_int_equal(met, reaches_meet(&rb, &ra, &unsure));
         // Never "apart" when they meet; "meet" when apart only where it says so.
