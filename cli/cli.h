@@ -43,24 +43,42 @@ typedef struct cli_opts {
     uint64_t order_seed;
     nki_diag_format diag_format;
     int color;  // 0 or 1, after --color and the terminal were looked at
-    bool quiet, verbose, help, parse_only, run_checks, times, print, raw;
+    bool quiet, verbose, help, parse_only, run_checks, times, print, raw, man;
     double rtol, atol;
     uint64_t memory_limit_bytes, step_limit;
 } cli_opts;
 
+// What the words of a command are, beside its options.
+typedef enum command_words {
+    WORDS_NONE,
+    WORDS_KERNEL,  // a kernel file or a container, then NAME=VALUE
+    WORDS_FILES,
+    WORDS_INSTRUCTIONS,
+    WORDS_DIAGNOSTICS,
+    WORDS_COMMANDS,
+    WORDS_SHELLS,
+} command_words;
+
 typedef struct command {
-    const char *name, *usage, *help;
-    const char *options;  // names of the options it takes, separated by blanks
+    const char *name;
+    const char *usage;    // without "nki NAME"; one form a line
+    const char *summary;  // a line
+    const char *text;     // paragraphs with an empty line between; lines that begin with blanks stay
+    command_words words;
     int (*run)(cli_opts *o);
 } command;
 
-extern const command command_check, command_run, command_compile, command_bindgen, command_diff,
-    command_isa, command_explain, command_profile, command_inspect;
+#define COMMAND(name) extern const command command_##name;
+#include "cli/commands.def"
+#undef COMMAND
 
 // Says what is wrong with the command line on standard error; returns EXIT_USAGE.
 int usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 // A sentence about a file, memory or nki itself; returns EXIT_OTHER.
 int other_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+// The same for a command that does not exist.
+int unknown_command(const char *word);
 
 // Parses the words after the command's name. Returns EXIT_DONE, or EXIT_USAGE after a message.
 int opts_parse(const command *c, int argc, char **argv, cli_opts *o);
@@ -94,6 +112,11 @@ int target_open(const char *word, target_file *t);
 void target_close(target_file *t);
 nki_source target_source(const target_file *t);
 
+// The target that a container names, when none was given.
+void target_from_container(cli_opts *o, const char *path);
+// Reads and loads a container. Returns an exit status, after a message.
+int session_load(session *s, const char *path, nki_kernel **k);
+
 // Compile options with the dump sink of o.
 nki_compile_opts session_compile_opts(session *s);
 // Words of the file's `# try:` line, or NULL when there is none. malloc'ed, kept by the caller.
@@ -103,6 +126,8 @@ char **try_words(const target_file *t, int *count);
 bool is_container(const char *path);
 // All of a file, or of standard input for "-". NULL after a message in *why (static or errno's).
 char *read_file(const char *path, size_t *len, const char **why);
+// Writes a file, or standard output for "-". Returns an exit status, after a message.
+int write_file(const char *path, const void *bytes, size_t len);
 // Creates the folder and its parents. false with errno.
 bool make_dirs(const char *path);
 

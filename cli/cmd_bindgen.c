@@ -131,7 +131,7 @@ static int write_header(FILE *f, const char *word, nki_kernel *k, const char *si
             "            nki_kernel_release(*k);\n            *k = NULL;\n        }\n    }\n"
             "    *fn = (%s_fn)any;\n    return st;\n}\n\n#endif\n",
             name, name, name, name, signature, name);
-    return ferror(f) ? other_error("cannot write the header") : EXIT_DONE;
+    return EXIT_DONE;
 }
 
 static int write_kernel(session *s, const char *word, nki_kernel *k)
@@ -140,16 +140,20 @@ static int write_kernel(session *s, const char *word, nki_kernel *k)
     if (nki_kernel_signature(k, &signature) != NKI_OK) {
         return other_error("%s", nki_context_error(s->ctx));
     }
-    if (!s->o->out_file || strcmp(s->o->out_file, "-") == 0) {
-        return write_header(stdout, word, k, signature);
-    }
-    FILE *f = fopen(s->o->out_file, "w");
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
     if (!f) {
-        return other_error("cannot write '%s'", s->o->out_file);
+        return other_error("out of memory");
     }
     int st = write_header(f, word, k, signature);
-    return fclose(f) != 0 && st == EXIT_DONE ? other_error("cannot write '%s'", s->o->out_file)
-                                             : st;
+    bool ok = fclose(f) == 0;
+    if (st == EXIT_DONE) {
+        st = ok ? write_file(s->o->out_file ? s->o->out_file : "-", text, len)
+                : other_error("out of memory");
+    }
+    free(text);
+    return st;
 }
 
 static int bindgen(cli_opts *o)
@@ -185,17 +189,13 @@ static int bindgen(cli_opts *o)
     return st;
 }
 
-const command command_bindgen = {
-    "bindgen", "bindgen FILE[::KERNEL] [NAME=VALUE ...] [-o OUT.h] [options]",
-    "write a C header with a compiled kernel and its typed function\n\n"
-    "A tensor needs only its type and shape: x=bfloat16[128,512]. The header holds the container, "
-    "so\n"
-    "that a program needs neither the kernel's file nor a compile; KERNEL_load() makes the "
-    "function.\n"
-    "16- and 8-bit floats are uint16_t and uint8_t: their bits.\n\n"
-    "    -o OUT.h                where to write; without it, standard output\n"
-    "    --target trn1|trn2|trn3, -I DIR, --env NAME=VALUE\n"
-    "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
-    "    --memory-limit SIZE  --step-limit N      of the compile\n"
-    "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "-o --target -I --env -W --memory-limit --step-limit --diag-format --color -q -v", bindgen};
+const command command_bindgen = {"bindgen",
+                                 "FILE[::KERNEL] [NAME=VALUE ...] [-o OUT.h] [options]",
+                                 "write a C header with a compiled kernel and its typed function",
+                                 "A tensor needs only its type and shape: x=bfloat16[128,512]. The "
+                                 "header holds the container, so "
+                                 "that a program needs neither the kernel's file nor a compile; "
+                                 "KERNEL_load() makes the function. "
+                                 "16- and 8-bit floats are uint16_t and uint8_t: their bits.\n",
+                                 WORDS_KERNEL,
+                                 bindgen};

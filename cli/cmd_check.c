@@ -108,22 +108,12 @@ static int check(cli_opts *o)
 
 const command command_check = {
     "check",
-    "check FILE[::KERNEL] [NAME=VALUE ...] [options]\n       nki check --parse-only FILE...",
-    "look for errors without running\n\n"
-    "Without values the file is parsed, and its kernel is specialized when it is the only one and\n"
+    "FILE[::KERNEL] [NAME=VALUE ...] [options]\n--parse-only FILE...",
+    "look for errors without running",
+    "Without values the file is parsed, and its kernel is specialized when it is the only one and "
     "needs none. With values the kernel is specialized, verified for the target and placed. A "
-    "tensor\n"
+    "tensor "
     "needs only its type and shape: x=bfloat16[128,512]. See nki run --help for the other "
-    "values.\n\n"
-    "    --parse-only FILE...    parse any number of files, one line each\n"
-    "    --target trn1|trn2|trn3, --grid N, -I DIR, --env NAME=VALUE\n"
-    "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
-    "    --dump=ast,ir,placed,sched  --stop-after=STAGE\n"
-    "    --schedule=program|list     order in which engines issue; --verify proves it\n"
-    "    --spill                     move what does not fit in SBUF to HBM and back\n"
-    "    --memory-limit SIZE  --step-limit N      of the compile\n"
-    "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "--parse-only --target --grid -I --env -W --dump --stop-after --schedule --verify --spill "
-    "--memory-limit --step-limit "
-    "--diag-format --color -q -v",
+    "values.\n",
+    WORDS_KERNEL,
     check};

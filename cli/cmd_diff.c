@@ -71,21 +71,10 @@ static int diff(cli_opts *o)
 }
 
 const command command_diff = {
-    "diff", "diff FILE::KERNEL FILE::KERNEL [NAME=VALUE ...] [options]",
-    "run two kernels on the same inputs and compare what they write\n\n"
+    "diff",
+    "FILE::KERNEL FILE::KERNEL [NAME=VALUE ...] [options]",
+    "run two kernels on the same inputs and compare what they write",
     "Exit status 3 when an output differs in shape, type or value: |b - a| > atol + rtol * |a|, or "
-    "NaN\n"
-    "on one side. See nki run --help for the values.\n\n"
-    "    --rtol R (1e-5)  --atol A (1e-6)\n"
-    "    --threads N  --seed N\n"
-    "    --target trn1|trn2|trn3, --grid N, -I DIR, --env NAME=VALUE\n"
-    "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
-    "    --schedule=program|list     order in which engines issue; --verify proves it\n"
-    "    --spill                     move what does not fit in SBUF to HBM and back\n"
-    "    --memory-limit SIZE  --step-limit N      of the compile\n"
-    "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "--rtol --atol --threads --seed --target --grid -I --env -W --schedule --verify --spill "
-    "--memory-limit "
-    "--step-limit "
-    "--diag-format --color -q -v",
+    "NaN on one side. See nki run --help for the values.\n",
+    WORDS_KERNEL,
     diff};

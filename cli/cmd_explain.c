@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/table.h"
 
 #include <nki/tool.h>
 
@@ -66,27 +66,10 @@ static void print_row(const nki_diag_row *r)
     }
 }
 
-// Edit distance, for names up to 63 bytes.
-static size_t distance(const char *a, const char *b)
+static const char *row_name(void *ctx, size_t i)
 {
-    size_t row[64], n = strlen(b);
-    if (n > 63 || strlen(a) > 63) {
-        return 64;
-    }
-    for (size_t j = 0; j <= n; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 0; a[i]; i++) {
-        size_t diag = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < n; j++) {
-            size_t best = diag + (a[i] != b[j]);
-            diag = row[j + 1];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j + 1] = row[j + 1] + 1 < best ? row[j + 1] + 1 : best;
-        }
-    }
-    return row[n];
+    nki_diag_row *r = ctx;
+    return nki_diag_row_at(i, r) == NKI_OK ? r->name : NULL;
 }
 
 // Accepts what a message shows: bad_dedent, [bad_dedent], error[bad_dedent].
@@ -96,24 +79,16 @@ static int explain_name(const char *word)
     const char *open = strchr(word, '[');
     snprintf(name, sizeof name, "%s", open ? open + 1 : word);
     name[strcspn(name, "]")] = '\0';
-    nki_diag_row r, best = {0};
-    size_t best_distance = 64;
-    for (size_t i = 0; i < nki_diag_row_count(); i++) {
-        nki_diag_row_at(i, &r);
-        size_t d = distance(name, r.name);
-        if (d == 0) {
+    nki_diag_row r;
+    for (size_t i = 0; nki_diag_row_at(i, &r) == NKI_OK; i++) {
+        if (strcmp(name, r.name) == 0) {
             print_row(&r);
             return EXIT_DONE;
         }
-        if (d < best_distance) {
-            best_distance = d;
-            best = r;
-        }
     }
-    if (best.name && best_distance <= strlen(name) / 2) {
-        return usage_error("there is no diagnostic '%s'; did you mean %s?", name, best.name);
-    }
-    return usage_error("there is no diagnostic '%s'; nki explain lists them", name);
+    const char *near = closest_name(name, row_name, &r);
+    return near ? usage_error("there is no diagnostic '%s'; did you mean %s?", name, near)
+                : usage_error("there is no diagnostic '%s'; nki explain lists them", name);
 }
 
 // One line a diagnostic: the beginning of its meaning, up to the end of its first sentence.
@@ -162,7 +137,9 @@ static int explain(cli_opts *o)
 }
 
 const command command_explain = {
-    "explain", "explain [DIAGNOSTIC...]",
-    "a diagnostic's meaning, an example, the fix\n\n"
+    "explain",
+    "[DIAGNOSTIC...]",
+    "a diagnostic's meaning, an example, the fix",
     "DIAGNOSTIC is the name that a message shows in brackets. Without one: all, a line each.\n",
-    "", explain};
+    WORDS_DIAGNOSTICS,
+    explain};

@@ -24,7 +24,7 @@ static int inspect_file(session *s, const char *path)
         st = session_result(s, ns);
     }
     if (st == EXIT_DONE) {
-        fwrite(text, 1, text_len, stdout);
+        st = write_file("-", text, text_len);
     }
     free(bytes);
     return st;
@@ -45,11 +45,11 @@ static int inspect(cli_opts *o)
 }
 
 const command command_inspect = {
-    "inspect", "inspect IN.neff [--memory[=text|svg]]",
-    "show what a container file holds\n\n"
-    "The header, the sections, the tensors with their addresses, the instructions below their\n"
-    "source lines, and what each engine and DMA ring issues with its waits and signals\n"
-    "(docs/sched.md). The file is verified first.\n\n"
-    "    --memory                instead: what lies where in SBUF and PSUM, over instructions\n"
-    "    --memory=svg            the same as a drawing\n",
-    "--memory --color -q -v", inspect};
+    "inspect",
+    "IN.neff [--memory[=text|svg]]",
+    "show what a container file holds",
+    "The header, the sections, the tensors with their addresses, the instructions below their "
+    "source lines, and what each engine and DMA ring issues with its waits and signals "
+    "(docs/sched.md). The file is verified first.\n",
+    WORDS_FILES,
+    inspect};

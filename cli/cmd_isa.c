@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/table.h"
 
 #include <nki/tool.h>
 
@@ -62,6 +62,20 @@ static void print_table(void)
     printf("%zu of %zu done\n", done, n);
 }
 
+static const char *row_name(void *ctx, size_t i)
+{
+    nki_isa_row *r = ctx;
+    return nki_isa_at(i, r) == NKI_OK ? r->name : NULL;
+}
+
+static int unknown_instruction(const char *word, const char *name)
+{
+    nki_isa_row r;
+    const char *near = closest_name(name, row_name, &r);
+    return near ? usage_error("there is no instruction '%s'; did you mean %s?", word, near)
+                : usage_error("there is no instruction '%s'; nki isa lists them", word);
+}
+
 static int isa(cli_opts *o)
 {
     if (o->word_count == 0) {
@@ -83,15 +97,17 @@ static int isa(cli_opts *o)
             }
         }
         if (!found) {
-            return usage_error("there is no instruction '%s'; nki isa lists them", name);
+            return unknown_instruction(name, dot ? dot + 1 : name);
         }
     }
     return EXIT_DONE;
 }
 
-const command command_isa = {
-    "isa", "isa [NAME...]",
-    "what an instruction takes, where it runs, what it costs\n\n"
-    "Without a name: the table of all instructions, their engines by target, and what is done.\n"
-    "NAME may carry its module: tensor_tensor, nisa.tensor_tensor.\n",
-    "", isa};
+const command command_isa = {"isa",
+                             "[NAME...]",
+                             "what an instruction takes, where it runs, what it costs",
+                             "Without a name: the table of all instructions, their engines by "
+                             "target, and what is done. NAME "
+                             "may carry its module: tensor_tensor, nisa.tensor_tensor.\n",
+                             WORDS_INSTRUCTIONS,
+                             isa};

@@ -9,28 +9,12 @@
 
 enum { EVENTS_MAX = 4000000 };
 
-static int write_text(const char *path, const char *text, size_t len)
-{
-    if (strcmp(path, "-") == 0) {
-        return fwrite(text, 1, len, stdout) == len ? EXIT_DONE
-                                                   : other_error("cannot write to standard output");
-    }
-    FILE *f = fopen(path, "wb");
-    bool ok = f && fwrite(text, 1, len, f) == len;
-    int e = errno;
-    if (f && fclose(f) != 0 && ok) {
-        ok = false;
-        e = errno;
-    }
-    return ok ? EXIT_DONE : other_error("cannot write '%s': %s", path, strerror(e));
-}
-
 static int form(session *s, nki_profile *p, nki_profile_form f, const char *path)
 {
     const char *text;
     size_t len;
     nki_status st = nki_profile_render(p, f, &text, &len);
-    return st == NKI_OK ? write_text(path, text, len) : session_result(s, st);
+    return st == NKI_OK ? write_file(path, text, len) : session_result(s, st);
 }
 
 // A folder, one file a table; or a file, `-` too, for the instructions alone.
@@ -54,30 +38,17 @@ static int tables(session *s, nki_profile *p, const char *path)
         }
         sprintf(file, "%s/%s.csv", path, name);
         nki_status ns = nki_profile_table(p, i, &text, &len);
-        st = ns == NKI_OK ? write_text(file, text, len) : session_result(s, ns);
+        st = ns == NKI_OK ? write_file(file, text, len) : session_result(s, ns);
         free(file);
     }
     return st;
-}
-
-static int load(session *s, const char *path, nki_kernel **k)
-{
-    size_t len;
-    const char *why;
-    char *bytes = read_file(path, &len, &why);
-    if (!bytes) {
-        return other_error("cannot read '%s': %s", path, why);
-    }
-    nki_status st = nki_kernel_load(s->ctx, bytes, len, k);
-    free(bytes);
-    return session_result(s, st);
 }
 
 static int compile(session *s, const char *word, const value_list *v, nki_kernel **k)
 {
     target_file t;
     if (is_container(word)) {
-        return load(s, word, k);
+        return session_load(s, word, k);
     }
     int st = target_open(word, &t);
     if (st != EXIT_DONE) {
@@ -149,7 +120,7 @@ static int show(session *s, nki_profile *p, nki_profile *other)
         const char *text;
         size_t len;
         nki_status ns = nki_profile_compare(p, other, &text, &len);
-        st = ns == NKI_OK ? write_text("-", text, len) : session_result(s, ns);
+        st = ns == NKI_OK ? write_file("-", text, len) : session_result(s, ns);
     } else if (st == EXIT_DONE && !o->json_file && !o->csv_file && !o->perfetto_file &&
                !o->html_file && !o->quiet) {
         st = form(s, p, NKI_PROFILE_TEXT, "-");
@@ -187,6 +158,7 @@ static int profile(cli_opts *o)
     value_list v = {0};
     nki_kernel *k = NULL, *k2 = NULL;
     nki_profile *p = NULL, *p2 = NULL;
+    target_from_container(o, o->words[0]);
     int st = session_open(&s, o);
     if (st == EXIT_DONE) {
         st = values_parse(&s, o->words + 1, o->word_count - 1, false, &v);
@@ -217,28 +189,10 @@ static int profile(cli_opts *o)
 
 const command command_profile = {
     "profile",
-    "profile FILE[::KERNEL] [NAME=VALUE ...] [options]\n       nki profile IN.neff [options]",
-    "say how long a kernel takes on the chip, and why\n\n"
-    "Simulates the engines, the DMA engines and what they wait for; no data is needed, so a "
-    "tensor\n"
-    "needs only its type and shape: x=bfloat16[128,512]. Without an output option the report is\n"
-    "printed: a summary, each engine, the lines that take longest, and what to do about it.\n\n"
-    "    --json FILE|-           summary, engines, findings, stalls, lines; --instructions adds\n"
-    "                            each instruction's times and what it waited for\n"
-    "    --csv DIR|FILE.csv|-    the tables as files of a folder; a file or -: instructions only\n"
-    "    --perfetto FILE|-       a timeline for ui.perfetto.dev\n"
-    "    --html FILE|-           a page with timelines beside the source, for any browser;\n"
-    "                            docs/profile.md explains it\n"
-    "    --against FILE[::KERNEL]  the same for another kernel, or IN.neff, beside it\n"
-    "    --trip NAME=N           how often a register loop runs whose length depends on data;\n"
-    "                            NAME: the line of the loop, or its register (r3)\n"
-    "    --machine NAME=NUMBER   change a timing constant (docs/machine.md)\n"
-    "    --target trn1|trn2|trn3, --grid N, -I DIR, --env NAME=VALUE\n"
-    "    --schedule=program|list, --spill         of the compile, as nki compile\n"
-    "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
-    "    --memory-limit SIZE  --step-limit N      of the compile\n"
-    "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "--json --csv --perfetto --html --instructions --against --trip --machine --target --grid -I "
-    "--env -W "
-    "--memory-limit --step-limit --diag-format --color -q -v --schedule --spill",
+    "FILE[::KERNEL] [NAME=VALUE ...] [options]\nIN.neff [options]",
+    "say how long a kernel takes on the chip, and why",
+    "Simulates the engines, the DMA engines and what they wait for; no data is needed, so a tensor "
+    "needs only its type and shape: x=bfloat16[128,512]. Without an output option the report is "
+    "printed: a summary, each engine, the lines that take longest, and what to do about it.\n",
+    WORDS_KERNEL,
     profile};

@@ -156,52 +156,29 @@ static int check_values(const cli_opts *o, const nki_kernel *k, const value_list
                                             params, params == 1 ? "" : "s", v->count);
 }
 
-static int run_loaded(session *s, const char *bytes, size_t len)
+static int run_container(cli_opts *o)
 {
-    cli_opts *o = s->o;
+    session s = {0};
     value_list v = {0};
     nki_kernel *k = NULL;
-    nki_status ns = nki_kernel_load(s->ctx, bytes, len, &k);
-    ns = ns == NKI_OK ? nki_kernel_verify(k) : ns;
-    if (ns == NKI_ERR_FORMAT) {
-        nki_kernel_release(k);
-        return other_error("'%s': %s", o->words[0], nki_context_error(s->ctx));
+    target_from_container(o, o->words[0]);
+    int st = session_open(&s, o);
+    if (st == EXIT_DONE) {
+        st = session_load(&s, o->words[0], &k);
     }
-    int st = session_result(s, ns);
-    if (st != EXIT_DONE) {
-        return st;
+    if (st == EXIT_DONE) {
+        st = values_parse(&s, o->words + 1, o->word_count - 1, true, &v);
     }
-    st = values_parse(s, o->words + 1, o->word_count - 1, true, &v);
     if (st == EXIT_DONE) {
         st = check_values(o, k, &v);
     }
     if (st == EXIT_DONE) {
-        st = run_kernel(s, k, &v);
+        st = run_kernel(&s, k, &v);
     } else {
         nki_kernel_release(k);
     }
     values_free(&v);
-    return st;
-}
-
-static int run_container(cli_opts *o)
-{
-    size_t len;
-    const char *why;
-    char *bytes = read_file(o->words[0], &len, &why);
-    if (!bytes) {
-        return other_error("cannot read '%s': %s", o->words[0], why);
-    }
-    session s = {0};
-    if (!o->target) {
-        o->target = nki_tool_neff_target(bytes, len);
-    }
-    int st = session_open(&s, o);
-    if (st == EXIT_DONE) {
-        st = run_loaded(&s, bytes, len);
-    }
     session_close(&s);
-    free(bytes);
     return st;
 }
 
@@ -261,37 +238,16 @@ static int run(cli_opts *o)
 
 const command command_run = {
     "run",
-    "run FILE[::KERNEL] [NAME=VALUE ...] [options]\n       nki run IN.neff [NAME=VALUE ...] "
-    "[options]",
-    "compile a kernel and run it\n\n"
+    "FILE[::KERNEL] [NAME=VALUE ...] [options]\nIN.neff [NAME=VALUE ...] [options]",
+    "compile a kernel and run it",
     "VALUE is a tensor or a Python literal:\n"
-    "    float32@x.npy  @x.npy        a tensor from a file, converted when the type differs\n"
-    "    bfloat16[128,512]:randn      made here: zeros ones full(v) arange randn rand(lo,hi)\n"
-    "                                 randint(lo,hi) eye, each with ,seed=N\n"
-    "    2  1.5  True  None  \"text\"  (1,2)  {\"a\":1}  nl.bfloat16  Config(a=1)\n"
+    "    float32@x.npy  @x.npy        a tensor from a file, converted when the\n"
+    "                                 type differs\n"
+    "    bfloat16[128,512]:randn      made here: zeros ones full(v) arange randn\n"
+    "                                 rand(lo,hi) randint(lo,hi) eye, each\n"
+    "                                 with ,seed=N\n"
+    "    2  1.5  True  None  \"text\"  (1,2)  {\"a\":1}  nl.bfloat16  Config(a=1)\n\n"
     "A file with a line `# try: NAME=VALUE ...` in its first comment runs with it when no value is "
-    "given.\n\n"
-    "    --out DIR               write out0.npy, out1.npy, ... and NAME.npy of what was written in "
-    "place\n"
-    "    --expect NAME=FILE.npy  compare an output; --rtol R (1e-5) --atol A (1e-6)\n"
-    "    --print                 show each output\n"
-    "    --raw                   bf16 and fp8 as stored bits, not as float32\n"
-    "    --time                  one line with the time of each stage\n"
-    "    --repeat N --warmup N   run several times; run_ms is the median\n"
-    "    --threads N             same bits for any N\n"
-    "    --seed N                initial state of the device's random generators\n"
-    "    --check                 turn on the run-time checks\n"
-    "    --order SEED            unstable: run in another order that the schedule allows\n"
-    "    --target trn1|trn2|trn3, --grid N, -I DIR, --env NAME=VALUE\n"
-    "    -WNAME -Wno-NAME -Werror -Werror=NAME\n"
-    "    --dump=ast,ir,placed,sched  --stop-after=STAGE\n"
-    "    --schedule=program|list     order in which engines issue; --verify proves it\n"
-    "    --spill                     move what does not fit in SBUF to HBM and back\n"
-    "    --memory-limit SIZE  --step-limit N      of the compile\n"
-    "    --diag-format=text|short|json  --color=auto|always|never  -q  -v\n",
-    "--out --expect --order --rtol --atol --print --raw --time --repeat --warmup --threads --seed "
-    "--check "
-    "--target --grid -I --env -W --dump --stop-after --schedule --verify --spill --memory-limit "
-    "--step-limit --diag-format "
-    "--color -q -v",
+    "given.\n",
+    WORDS_KERNEL,
     run};

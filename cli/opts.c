@@ -1,4 +1,4 @@
-#include "cli/cli.h"
+#include "cli/table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -110,83 +110,82 @@ static int pair(const char *name, char *text, const char *want, const char **lef
     return EXIT_DONE;
 }
 
-static int stages(const char *name, const char *list)
+// "a, b, c" of the words that a value may be.
+static void list_words(const char *value, char *buf, size_t cap)
 {
-    static const char *const known[] = {"ast", "ir", "placed", "sched"};
+    const char *word;
+    size_t n, used = 0;
+    *buf = '\0';
+    for (size_t i = 0; value_word(value, i, &word, &n) && used < cap; i++) {
+        used += (size_t)snprintf(buf + used, cap - used, "%s%.*s", i ? ", " : "", (int)n, word);
+    }
+}
+
+static bool find_word(const char *value, const char *text, size_t len, int *out)
+{
+    const char *word;
+    size_t n;
+    for (size_t i = 0; value_word(value, i, &word, &n); i++) {
+        if (n == len && memcmp(word, text, n) == 0) {
+            *out = (int)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int stages(const option_row *r, const char *list)
+{
+    char known[128];
+    int c;
+    list_words(r->value, known, sizeof known);
     for (const char *p = list; *p;) {
         size_t n = strcspn(p, ",");
-        bool ok = false;
-        for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-            ok = ok || (strlen(known[i]) == n && memcmp(p, known[i], n) == 0);
-        }
-        if (!ok) {
-            return usage_error(
-                "%s: there is no stage '%.*s'; the stages are ast, ir, placed, sched", name, (int)n,
-                p);
+        if (!find_word(r->value, p, n, &c)) {
+            return usage_error("%s: there is no stage '%.*s'; the stages are %s", r->name, (int)n,
+                               p, known);
         }
         p += n + (p[n] == ',');
     }
-    return *list ? EXIT_DONE : usage_error("%s wants a stage: ast, ir, placed, sched", name);
+    return *list ? EXIT_DONE : usage_error("%s wants a stage: %s", r->name, known);
 }
 
-static int choice(const char *name, const char *text, const char *const *words, size_t n, int *out)
+// Which of the words that the option takes; -1 after a message.
+static int choice(const option_row *r, const char *text)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(words[i], text) == 0) {
-            *out = (int)i;
-            return EXIT_DONE;
-        }
-    }
-    fprintf(stderr, "nki: %s takes", name);
-    for (size_t i = 0; i < n; i++) {
-        fprintf(stderr, "%s %s", i ? "," : "", words[i]);
-    }
-    fprintf(stderr, "; not '%s'\n", text);
-    return EXIT_USAGE;
-}
-
-static int set_color(const char *text, cli_opts *o)
-{
-    static const char *const words[] = {"auto", "always", "never"};
+    char known[128];
     int c;
-    int st = choice("--color", text, words, 3, &c);
-    if (st == EXIT_DONE) {
-        const char *off = getenv("NO_COLOR");
-        o->color = c == 1 || (c == 0 && isatty(STDERR_FILENO) && !(off && *off));
+    if (find_word(r->value, text, strlen(text), &c)) {
+        return c;
     }
-    return st;
+    list_words(r->value, known, sizeof known);
+    usage_error("%s takes %s; not '%s'", r->name, known, text);
+    return -1;
 }
 
-static int set_diag_format(const char *text, cli_opts *o)
+static void set_color(int c, cli_opts *o)
 {
-    static const char *const words[] = {"text", "short", "json"};
-    int c;
-    int st = choice("--diag-format", text, words, 3, &c);
-    if (st == EXIT_DONE) {
+    const char *off = getenv("NO_COLOR");
+    o->color = c == 1 || (c == 0 && isatty(STDERR_FILENO) && !(off && *off));
+}
+
+// Options whose value is one of a few words.
+static int set_choice(option_id id, const char *text, cli_opts *o)
+{
+    int c = text ? choice(&option_table[id], text) : 0;
+    if (c < 0) {
+        return EXIT_USAGE;
+    }
+    if (id == OPT_COLOR) {
+        set_color(c, o);
+    } else if (id == OPT_DIAG_FORMAT) {
         o->diag_format = (nki_diag_format)c;
-    }
-    return st;
-}
-
-static int set_schedule(const char *text, cli_opts *o)
-{
-    static const char *const words[] = {"program", "list"};
-    int c;
-    int st = choice("--schedule", text, words, 2, &c);
-    if (st == EXIT_DONE) {
+    } else if (id == OPT_SCHEDULE) {
         o->list_schedule = c == 1;
+    } else if (id == OPT_MEMORY) {  // text when it is not said
+        o->memory_map = c == 1 ? MEMORY_SVG : MEMORY_TEXT;
     }
-    return st;
-}
-
-// --memory, --memory=text, --memory=svg
-static int set_memory(const char *text, cli_opts *o)
-{
-    static const char *const words[] = {"text", "svg"};
-    int c = 0;
-    int st = text ? choice("--memory", text, words, 2, &c) : EXIT_DONE;
-    o->memory_map = c == 1 ? MEMORY_SVG : MEMORY_TEXT;
-    return st;
+    return EXIT_DONE;
 }
 
 static int add_word(const char ***list, size_t *count, const char *word)
@@ -238,108 +237,20 @@ static int add_expect(char *text, cli_opts *o)
     return add_named("--expect", text, "NAME=FILE.npy", &o->expect, &o->expect_count);
 }
 
-typedef enum option_id {
-    OPT_TARGET,
-    OPT_GRID,
-    OPT_INCLUDE,
-    OPT_ENV,
-    OPT_DUMP,
-    OPT_STOP_AFTER,
-    OPT_DIAG_FORMAT,
-    OPT_COLOR,
-    OPT_QUIET,
-    OPT_VERBOSE,
-    OPT_HELP,
-    OPT_PARSE_ONLY,
-    OPT_OUT,
-    OPT_EXPECT,
-    OPT_RTOL,
-    OPT_ATOL,
-    OPT_CHECK,
-    OPT_TIME,
-    OPT_REPEAT,
-    OPT_WARMUP,
-    OPT_THREADS,
-    OPT_PRINT,
-    OPT_RAW,
-    OPT_SEED,
-    OPT_OUTPUT,
-    OPT_MEMORY_LIMIT,
-    OPT_STEP_LIMIT,
-    OPT_JSON,
-    OPT_CSV,
-    OPT_PERFETTO,
-    OPT_HTML,
-    OPT_AGAINST,
-    OPT_INSTRUCTIONS,
-    OPT_TRIP,
-    OPT_MACHINE,
-    OPT_SCHEDULE,
-    OPT_VERIFY,
-    OPT_SPILL,
-    OPT_ORDER,
-    OPT_MEMORY,
-    OPT_COUNT
-} option_id;
-
-static const struct {
-    const char *name;
-    enum { TAKES_NONE, TAKES_VALUE, MAY_TAKE } takes;  // MAY_TAKE: only as --name=value
-} options[OPT_COUNT] = {
-    [OPT_TARGET] = {"--target", TAKES_VALUE},
-    [OPT_GRID] = {"--grid", TAKES_VALUE},
-    [OPT_INCLUDE] = {"-I", TAKES_VALUE},
-    [OPT_ENV] = {"--env", TAKES_VALUE},
-    [OPT_DUMP] = {"--dump", TAKES_VALUE},
-    [OPT_STOP_AFTER] = {"--stop-after", TAKES_VALUE},
-    [OPT_DIAG_FORMAT] = {"--diag-format", TAKES_VALUE},
-    [OPT_COLOR] = {"--color", TAKES_VALUE},
-    [OPT_QUIET] = {"-q", TAKES_NONE},
-    [OPT_VERBOSE] = {"-v", TAKES_NONE},
-    [OPT_HELP] = {"--help", TAKES_NONE},
-    [OPT_PARSE_ONLY] = {"--parse-only", TAKES_NONE},
-    [OPT_OUT] = {"--out", TAKES_VALUE},
-    [OPT_EXPECT] = {"--expect", TAKES_VALUE},
-    [OPT_RTOL] = {"--rtol", TAKES_VALUE},
-    [OPT_ATOL] = {"--atol", TAKES_VALUE},
-    [OPT_CHECK] = {"--check", TAKES_NONE},
-    [OPT_TIME] = {"--time", TAKES_NONE},
-    [OPT_REPEAT] = {"--repeat", TAKES_VALUE},
-    [OPT_WARMUP] = {"--warmup", TAKES_VALUE},
-    [OPT_THREADS] = {"--threads", TAKES_VALUE},
-    [OPT_PRINT] = {"--print", TAKES_NONE},
-    [OPT_RAW] = {"--raw", TAKES_NONE},
-    [OPT_SEED] = {"--seed", TAKES_VALUE},
-    [OPT_OUTPUT] = {"-o", TAKES_VALUE},
-    [OPT_MEMORY_LIMIT] = {"--memory-limit", TAKES_VALUE},
-    [OPT_STEP_LIMIT] = {"--step-limit", TAKES_VALUE},
-    [OPT_JSON] = {"--json", TAKES_VALUE},
-    [OPT_CSV] = {"--csv", TAKES_VALUE},
-    [OPT_PERFETTO] = {"--perfetto", TAKES_VALUE},
-    [OPT_HTML] = {"--html", TAKES_VALUE},
-    [OPT_AGAINST] = {"--against", TAKES_VALUE},
-    [OPT_INSTRUCTIONS] = {"--instructions", TAKES_NONE},
-    [OPT_TRIP] = {"--trip", TAKES_VALUE},
-    [OPT_MACHINE] = {"--machine", TAKES_VALUE},
-    [OPT_SCHEDULE] = {"--schedule", TAKES_VALUE},
-    [OPT_VERIFY] = {"--verify", TAKES_NONE},
-    [OPT_SPILL] = {"--spill", TAKES_NONE},
-    [OPT_ORDER] = {"--order", TAKES_VALUE},
-    [OPT_MEMORY] = {"--memory", MAY_TAKE},
-};
-
 static int apply(option_id id, char *v, cli_opts *o)
 {
-    const char *name = options[id].name;
+    const char *name = option_table[id].name;
     switch (id) {
     case OPT_TARGET: o->target = v; return EXIT_DONE;
     case OPT_GRID: return number32(name, v, 1, 2, &o->grid);
     case OPT_INCLUDE: return add_word(&o->roots, &o->root_count, v);
     case OPT_ENV: return add_env(v, o);
-    case OPT_DUMP: o->dump = v; return stages(name, v);
-    case OPT_STOP_AFTER: o->stop_after = v; return stages(name, v);
-    case OPT_DIAG_FORMAT: return set_diag_format(v, o);
-    case OPT_COLOR: return set_color(v, o);
+    case OPT_DUMP: o->dump = v; return stages(&option_table[id], v);
+    case OPT_STOP_AFTER: o->stop_after = v; return stages(&option_table[id], v);
+    case OPT_DIAG_FORMAT:
+    case OPT_COLOR:
+    case OPT_SCHEDULE:
+    case OPT_MEMORY: return set_choice(id, v, o);
     case OPT_QUIET: o->quiet = true; return EXIT_DONE;
     case OPT_VERBOSE: o->verbose = true; return EXIT_DONE;
     case OPT_HELP: o->help = true; return EXIT_DONE;
@@ -367,48 +278,92 @@ static int apply(option_id id, char *v, cli_opts *o)
     case OPT_INSTRUCTIONS: o->instructions = true; return EXIT_DONE;
     case OPT_TRIP: return add_named(name, v, "NAME=COUNT", &o->trips, &o->trip_count);
     case OPT_MACHINE: return add_named(name, v, "NAME=NUMBER", &o->machine, &o->machine_count);
-    case OPT_SCHEDULE: return set_schedule(v, o);
     case OPT_SPILL: o->spill = true; return EXIT_DONE;
     case OPT_VERIFY: o->verify = true; return EXIT_DONE;
     case OPT_ORDER: o->reorder = true; return number(name, v, 0, UINT64_MAX, &o->order_seed);
-    case OPT_MEMORY: return set_memory(v, o);
-    case OPT_COUNT: break;
+    case OPT_WARNING: return add_word(&o->warnings, &o->warning_count, v);
+    case OPT_MAN: o->man = true; return EXIT_DONE;
+    case OPTION_COUNT: break;
     }
     return EXIT_USAGE;
 }
 
-static bool taken_by(const command *c, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *p = c->options; *p;) {
-        size_t len = strcspn(p, " ");
-        if (len == n && memcmp(p, name, n) == 0) {
-            return true;
-        }
-        p += len + (p[len] == ' ');
-    }
-    return strcmp(name, "--help") == 0;
-}
-
-// Finds the option that `word` spells: --name, --name=value, -Ivalue, -ovalue.
+// Finds the option that `word` spells: --name, --name=value, -Ivalue, -ovalue, -Wname.
 static option_id find(char *word, char **value)
 {
     *value = NULL;
-    for (int i = 0; i < OPT_COUNT; i++) {
-        size_t n = strlen(options[i].name);
-        if (strncmp(word, options[i].name, n) != 0) {
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const option_row *r = &option_table[i];
+        size_t n = strlen(r->name);
+        if (strncmp(word, r->name, n) != 0) {
             continue;
         }
         if (!word[n]) {
             return (option_id)i;
         }
         bool is_short = n == 2;
-        if (options[i].takes && (is_short || word[n] == '=')) {
+        if ((is_short && r->takes != TAKES_NONE) || word[n] == '=') {
             *value = word + n + (is_short ? 0 : 1);
             return (option_id)i;
         }
     }
-    return strcmp(word, "-h") == 0 ? OPT_HELP : OPT_COUNT;
+    return strcmp(word, "-h") == 0 ? OPT_HELP : OPTION_COUNT;
+}
+
+static const char *option_of(void *ctx, size_t i)
+{
+    const command *const *c = ctx;
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        if (option_taken((option_id)id, *c) && i-- == 0) {
+            return option_table[id].name;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_option(const command *c, char *word, option_id id)
+{
+    if (id == OPTION_COUNT) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+        const char *near = name[1] == '-' ? closest_name(name, option_of, &c) : NULL;
+        if (near) {
+            return usage_error("%s has no option '%s'; did you mean %s?", c->name, word, near);
+        }
+    } else {
+        for (size_t i = 0; i < COMMAND_COUNT; i++) {
+            if (option_taken(id, command_table[i])) {
+                return usage_error("%s has no option '%s' (nki %s has); see nki %s --help", c->name,
+                                   word, command_table[i]->name, c->name);
+            }
+        }
+    }
+    return usage_error("%s has no option '%s'; see nki %s --help", c->name, word, c->name);
+}
+
+// *next: the word after it, taken when the option needs a value; NULL: there is none.
+static int one_option(const command *c, char *word, char *next, bool *took, cli_opts *o)
+{
+    char *value;
+    option_id id = find(word, &value);
+    if (id == OPTION_COUNT || !option_taken(id, c)) {
+        return unknown_option(c, word, id);
+    }
+    const option_row *r = &option_table[id];
+    if (r->takes == TAKES_NONE && value) {
+        return usage_error("option %s takes no value", r->name);
+    }
+    if (r->takes == TAKES_GLUED && !value) {
+        return usage_error("-W wants a warning's name: -WNAME, -Wno-NAME, -Werror");
+    }
+    if (r->takes == TAKES_VALUE && !value) {
+        if (!next) {
+            return usage_error("option %s wants a value: %s", word, r->value);
+        }
+        value = next;
+        *took = true;
+    }
+    return apply(id, value, o);
 }
 
 // A word that starts with '-' but is a value: -1, -.5, -inf.
@@ -421,7 +376,7 @@ int opts_more(const command *c, int argc, char **argv, cli_opts *o)
 {
     bool only_words = false;
     for (int i = 0; i < argc; i++) {
-        char *w = argv[i], *value;
+        char *w = argv[i];
         if (only_words || w[0] != '-' || !w[1] || is_negative_number(w)) {
             void *p = o->words;
             if (!grow(&p, o->word_count, sizeof *o->words)) {
@@ -435,28 +390,12 @@ int opts_more(const command *c, int argc, char **argv, cli_opts *o)
             only_words = true;
             continue;
         }
-        if (strncmp(w, "-W", 2) == 0 && taken_by(c, "-W")) {
-            int st = w[2] ? add_word(&o->warnings, &o->warning_count, w + 2)
-                          : usage_error("-W wants a warning's name: -WNAME, -Wno-NAME, -Werror");
-            if (st != EXIT_DONE) {
-                return st;
-            }
-            continue;
-        }
-        option_id id = find(w, &value);
-        if (id == OPT_COUNT || !taken_by(c, options[id].name)) {
-            return usage_error("%s has no option '%s'; see nki %s --help", c->name, w, c->name);
-        }
-        if (options[id].takes == TAKES_VALUE && !value) {
-            if (i + 1 == argc) {
-                return usage_error("option %s wants a value", w);
-            }
-            value = argv[++i];
-        }
-        int st = apply(id, value, o);
+        bool took = false;
+        int st = one_option(c, w, i + 1 < argc ? argv[i + 1] : NULL, &took, o);
         if (st != EXIT_DONE) {
             return st;
         }
+        i += took;
     }
     return EXIT_DONE;
 }
@@ -464,6 +403,6 @@ int opts_more(const command *c, int argc, char **argv, cli_opts *o)
 int opts_parse(const command *c, int argc, char **argv, cli_opts *o)
 {
     *o = (cli_opts){.repeat = 1, .threads = 1, .rtol = 1e-5, .atol = 1e-6};
-    set_color("auto", o);
+    set_color(0, o);
     return opts_more(c, argc, argv, o);
 }

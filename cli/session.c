@@ -1,5 +1,7 @@
 #include "cli/cli.h"
 
+#include <nki/tool.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -265,6 +267,67 @@ char *read_file(const char *path, size_t *len, const char **why)
     }
     *len = n;
     return buf;
+}
+
+void target_from_container(cli_opts *o, const char *path)
+{
+    enum { HEADER_BYTES = 1024 };
+    char head[HEADER_BYTES];
+    FILE *f = o->target || !is_container(path) ? NULL : fopen(path, "rb");
+    if (f) {
+        o->target = nki_tool_neff_target(head, fread(head, 1, sizeof head, f));
+        fclose(f);
+    }
+}
+
+int session_load(session *s, const char *path, nki_kernel **k)
+{
+    size_t len;
+    const char *why;
+    char *bytes = read_file(path, &len, &why);
+    if (!bytes) {
+        return other_error("cannot read '%s': %s", path, why);
+    }
+    nki_status st = nki_kernel_load(s->ctx, bytes, len, k);
+    free(bytes);
+    st = st == NKI_OK ? nki_kernel_verify(*k) : st;
+    return st == NKI_ERR_FORMAT ? other_error("'%s': %s", path, nki_context_error(s->ctx))
+                                : session_result(s, st);
+}
+
+// A regular file is written whole or not at all: a temporary beside it, then a rename. A device or
+// a pipe is written as it is.
+int write_file(const char *path, const void *bytes, size_t len)
+{
+    char temp[4096];
+    struct stat sb;
+    bool std = strcmp(path, "-") == 0;
+    bool special = stat(path, &sb) == 0 && !S_ISREG(sb.st_mode);
+    if ((size_t)snprintf(temp, sizeof temp, special ? "%s" : "%s.part", path) >= sizeof temp) {
+        return other_error("the path '%s' is too long", path);
+    }
+    errno = 0;
+    FILE *f = std ? stdout : fopen(temp, "wb");
+    bool ok = f && fwrite(bytes, 1, len, f) == len && fflush(f) == 0;
+    int e = errno;
+    if (f && !std && fclose(f) != 0 && ok) {
+        ok = false;
+        e = errno;
+    }
+    if (ok && !std && !special && rename(temp, path) != 0) {
+        ok = false;
+        e = errno;
+    }
+    if (ok) {
+        return EXIT_DONE;
+    }
+    if (std) {
+        return EXIT_OTHER;  // main says so of standard output, once
+    }
+    if (f && !special) {
+        remove(temp);
+    }
+    return other_error("cannot write '%s': %s", path, strerror(e));
 }
 
 bool make_dirs(const char *path)

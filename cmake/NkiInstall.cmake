@@ -17,6 +17,15 @@ string(REGEX REPLACE "[^/]+" ".." up ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 configure_file(cmake/nki.pc.in nki.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/nki.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
-if(EXISTS ${PROJECT_SOURCE_DIR}/docs/nki.1)
-  install(FILES docs/nki.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)
-endif()
+# The manual page and the completions say what the tool itself says.
+set(pages ${PROJECT_BINARY_DIR}/pages)
+file(MAKE_DIRECTORY ${pages})
+add_custom_command(OUTPUT ${pages}/nki.1 ${pages}/nki ${pages}/_nki
+  COMMAND nki_cli help --man >${pages}/nki.1
+  COMMAND nki_cli completion bash >${pages}/nki
+  COMMAND nki_cli completion zsh >${pages}/_nki
+  DEPENDS nki_cli)
+add_custom_target(nki_pages ALL DEPENDS ${pages}/nki.1 ${pages}/nki ${pages}/_nki)
+install(FILES ${pages}/nki.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)
+install(FILES ${pages}/nki DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT runtime)
+install(FILES ${pages}/_nki DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT runtime)

@@ -76,4 +76,50 @@ rm vast_helper.py
 : >file
 check 4 '' "nki: cannot make the folder 'file/out': Not a directory" \
     "$NKI" run "$add" a=float32@good.npy "$b" --out file/out
+ab='a=float32[2,3] b=float32[2,3]'
+check 4 '' "nki: cannot write 'none/x.neff': No such file or directory" "$NKI" compile "$add" $ab -o none/x.neff
+check 4 '' "nki: cannot write 'dir': *" "$NKI" compile "$add" $ab -o dir
+check 4 '' "nki: cannot write 'none/x.h': No such file or directory" "$NKI" bindgen "$add" $ab -o none/x.h
+check 4 '' "nki: cannot write 'none/x': No such file or directory" "$NKI" profile "$add" $ab --html none/x
+[ ! -e none ] && [ ! -e dir.part ] || { echo 'FAILED: files left behind'; failed=1; }
+# A full disk.
+if [ -c /dev/full ]; then
+    for c in "--help" "--version" "help --man" "completion bash" "isa" "explain" "run $add" "run $add --print" \
+        "check $add $ab --dump=ir" "compile $add $ab -o -" "profile $add $ab" "profile $add $ab --html -" \
+        "bindgen $add $ab"; do
+        check 4 '' 'nki: cannot write to standard output: No space left on device' sh -c "'$NKI' $c >/dev/full"
+    done
+    for c in "compile $add $ab -o" "bindgen $add $ab -o" "profile $add $ab --json" "profile $add $ab --csv" \
+        "profile $add $ab --html" "profile $add $ab --perfetto"; do
+        check 4 '' "nki: cannot write '/dev/full': No space left on device" "$NKI" $c /dev/full
+    done
+    [ -c /dev/full ] || { echo 'FAILED: /dev/full was replaced'; failed=1; }
+fi
+# A reader that leaves early: silence, or one sentence where the signal is ignored.
+same '' "$("$NKI" isa 2>&1 >/dev/null | head -n 0; ("$NKI" explain 2>err || :) | head -n 1 >/dev/null; cat err)"
+(trap '' PIPE; "$NKI" help --man 2>err | :)
+case $(cat err) in '' | 'nki: cannot write to standard output: Broken pipe') ;; *) echo "FAILED: $(cat err)"; failed=1 ;; esac
+
+# Containers that are none, by every command that reads one.
+: >empty.neff
+cp random.nki random.neff
+cp ok.nki text.neff
+mkdir -p dir.neff
+for c in run inspect profile; do
+    check 4 '' "nki: cannot read 'none.neff': No such file or directory" "$NKI" $c none.neff
+    check 4 '' "nki: cannot read 'dir.neff': it is a directory" "$NKI" $c dir.neff
+    for f in empty random text; do
+        check 4 '' "*$f.neff*" "$NKI" $c $f.neff
+    done
+done
+for c in check run compile profile diff bindgen; do
+    two=
+    [ $c != diff ] || two=ok.nki
+    o=
+    [ $c != compile ] || o='-o x.neff'
+    check 4 '' "nki: cannot read 'missing.nki': No such file or directory" "$NKI" $c missing.nki $two $o
+    check 4 '' "nki: cannot read 'dir': it is a directory" "$NKI" $c dir $two $o
+    check 4 '' "nki: 'random.nki' is a binary file, not kernel source" "$NKI" $c random.nki $two $o
+    [ $c = check ] || check 1 '' '*error*' "$NKI" $c empty.nki $two $o
+done
 done_testing

@@ -4,17 +4,28 @@ check 2 '' 'usage: nki COMMAND*' "$NKI"
 check 0 'usage: nki COMMAND*check*run*compile*diff*isa*explain*Exit status*' '' "$NKI" --help
 check 0 'nki [0-9]*.[0-9]*.[0-9]*' '' "$NKI" --version
 check 2 '' "nki: there is no command 'frob'*" "$NKI" frob
-for c in check run compile diff isa explain; do
+for c in check run compile profile diff inspect bindgen isa explain completion help; do
     check 0 "usage: nki $c *" '' "$NKI" $c --help
     check 0 "usage: nki $c *" '' "$NKI" help $c
     check 2 '' "nki: $c has no option '--frob'; see nki $c --help" "$NKI" $c --frob
 done
-for c in check run compile; do
+check 2 '' "nki: there is no command 'chek'; did you mean check?" "$NKI" chek
+check 2 '' 'nki: the command comes before its options: nki COMMAND -q ...' "$NKI" -q run
+check 2 '' "nki: there is no command 'frob'*" "$NKI" help frob
+check 2 '' "nki: run has no option '--schedul=list'; did you mean --schedule?" "$NKI" run "$add" --schedul=list
+check 2 '' "nki: check has no option '--out' (nki run has); see nki check --help" "$NKI" check "$add" --out x
+check 2 '' 'nki: option --print takes no value' "$NKI" run "$add" --print=yes
+check 2 '' "nki: option --out wants a value: DIR" "$NKI" run "$add" --out
+check 2 '' 'nki: -W wants a warning*' "$NKI" run "$add" -W
+check 2 '' "nki: there is no completion for 'fish'*" "$NKI" completion fish
+for c in check run compile profile diff inspect bindgen; do
     check 2 '' "nki: $c wants *" "$NKI" $c
 done
 check 2 '' 'nki: diff wants two kernels*' "$NKI" diff "$add"
+# Behind -- there are no options: -x is taken for the file.
+check 4 '' "nki: cannot read '-x': No such file or directory" "$NKI" check -- -x
 check 2 '' 'nki: compile wants -o OUT.neff' "$NKI" compile "$add" 'a=float32[2,2]' 'b=float32[2,2]'
-check 2 '' 'nki: option --target wants a value' "$NKI" run "$add" --target
+check 2 '' 'nki: option --target wants a value: trn1|trn2|trn3' "$NKI" run "$add" --target
 check 2 '' 'nki: unknown target*trn1*trn2*trn3*' "$NKI" run "$add" --target trn9
 check 2 '' 'nki: --grid wants a whole number from 1 to 2, not *' "$NKI" run "$add" --grid 3
 check 2 '' 'nki: --repeat wants a whole number*' "$NKI" run "$add" --repeat=-1
@@ -46,6 +57,7 @@ check 2 '' "*at most 8 dimensions" "$NKI" run "$add" 'a=float32[1,1,1,1,1,1,1,1,
 
 # isa and explain.
 check 2 '' "nki: there is no instruction 'frob'; nki isa lists them" "$NKI" isa frob
+check 2 '' "nki: there is no instruction 'nisa.nc_matmull'; did you mean nc_matmul?" "$NKI" isa nisa.nc_matmull
 check 2 '' "nki: there is no diagnostic 'bad_dedant'; did you mean bad_dedent?" "$NKI" explain bad_dedant
 check 0 'error\[bad_dedent\]*' '' "$NKI" explain 'error[bad_dedent]'
 check 0 '*bad_dedent*' '' "$NKI" explain

@@ -33,5 +33,9 @@ for program in "$src"/examples/c/*.c; do
         { cat "$work/log"; echo "$name failed"; exit 1; }
 done
 "$work/prefix/bin/nki" --version
+share=$work/prefix/share
+for f in "$share/man/man1/nki.1" "$share/bash-completion/completions/nki" "$share/zsh/site-functions/_nki"; do
+    grep -q 'schedule' "$f" || { echo "$f is not there"; exit 1; }
+done
 sh "$src/tools/check-abi.sh" "$src" "$(find "$work/prefix" -name 'libnki.so' | head -n 1)"
 sh "$src/tools/check-symbols.sh" "$(find "$work/prefix" -name 'libnki.so' | head -n 1)"
