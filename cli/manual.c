@@ -156,6 +156,8 @@ void manual_print(FILE *to)
         ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
         ".It Ev NEURON_PLATFORM_TARGET_OVERRIDE\nThe target when none is given.\n"
         ".It Ev NO_COLOR\nMessages without colours.\n"
+        ".It Ev NKI_LOG\nWhat the runtime says on standard error: error, warn, info or debug; with "
+        ",json as JSON lines.\n"
         ".It Ev NKI_VERIFY\n1: every schedule is proven.\n"
         ".El\n"
         ".Sh EXIT STATUS\n.Bl -tag -width Ds\n"
