@@ -89,7 +89,7 @@ if [ -c /dev/full ]; then
         "bindgen $add $ab"; do
         check 4 '' 'nki: cannot write to standard output: No space left on device' sh -c "'$NKI' $c >/dev/full"
     done
-    for c in "compile $add $ab -o" "bindgen $add $ab -o" "profile $add $ab --json" "profile $add $ab --csv" \
+    for c in "compile $add $ab -o" "bindgen $add $ab -o" "profile $add $ab --json" \
         "profile $add $ab --html" "profile $add $ab --perfetto"; do
         check 4 '' "nki: cannot write '/dev/full': No space left on device" "$NKI" $c /dev/full
     done
