@@ -39,6 +39,11 @@ typedef struct cli_opts {
     size_t trip_count, machine_count;
     bool instructions, list_schedule, verify, spill;
     memory_form memory_map;  // nki inspect
+    const char **watches, **breaks;  // nki run, below too
+    size_t watch_count, break_count;
+    named_text *saves;
+    size_t save_count;
+    const char *commands;
     bool reorder;            // nki run --order
     uint64_t order_seed;
     nki_diag_format diag_format;

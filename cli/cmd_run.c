@@ -1,3 +1,4 @@
+#include "cli/debug.h"
 #include "cli/npy.h"
 #include "cli/result.h"
 
@@ -102,12 +103,17 @@ static int run_kernel(session *s, nki_kernel *k, value_list *v)
     if (s->o->reorder) {
         st = session_result(s, nki_tool_reorder(k, s->o->order_seed));
     }
+    debugger *d = NULL;
+    if (st == EXIT_DONE) {
+        st = debug_open(s, k, &d);
+    }
     if (st == EXIT_DONE) {
         st = results_run(s, k, v, &r, &min_ms, &max_ms);
     }
     if (st == EXIT_DONE) {
         st = show(s, &r, min_ms, max_ms);
     }
+    st = debug_close(d, st);
     results_free(&r);
     nki_kernel_release(k);
     return st;

@@ -232,11 +232,6 @@ static int add_named(const char *option, char *text, const char *want, named_tex
     return EXIT_DONE;
 }
 
-static int add_expect(char *text, cli_opts *o)
-{
-    return add_named("--expect", text, "NAME=FILE.npy", &o->expect, &o->expect_count);
-}
-
 static int apply(option_id id, char *v, cli_opts *o)
 {
     const char *name = option_table[id].name;
@@ -256,7 +251,8 @@ static int apply(option_id id, char *v, cli_opts *o)
     case OPT_HELP: o->help = true; return EXIT_DONE;
     case OPT_PARSE_ONLY: o->parse_only = true; return EXIT_DONE;
     case OPT_OUT: o->out_dir = v; return EXIT_DONE;
-    case OPT_EXPECT: return add_expect(v, o);
+    case OPT_EXPECT:
+        return add_named(name, v, option_table[id].value, &o->expect, &o->expect_count);
     case OPT_RTOL: return tolerance(name, v, &o->rtol);
     case OPT_ATOL: return tolerance(name, v, &o->atol);
     case OPT_CHECK: o->run_checks = true; return EXIT_DONE;
@@ -276,12 +272,17 @@ static int apply(option_id id, char *v, cli_opts *o)
     case OPT_HTML: o->html_file = v; return EXIT_DONE;
     case OPT_AGAINST: o->against = v; return EXIT_DONE;
     case OPT_INSTRUCTIONS: o->instructions = true; return EXIT_DONE;
-    case OPT_TRIP: return add_named(name, v, "NAME=COUNT", &o->trips, &o->trip_count);
-    case OPT_MACHINE: return add_named(name, v, "NAME=NUMBER", &o->machine, &o->machine_count);
+    case OPT_TRIP: return add_named(name, v, option_table[id].value, &o->trips, &o->trip_count);
+    case OPT_MACHINE:
+        return add_named(name, v, option_table[id].value, &o->machine, &o->machine_count);
     case OPT_SPILL: o->spill = true; return EXIT_DONE;
     case OPT_VERIFY: o->verify = true; return EXIT_DONE;
     case OPT_ORDER: o->reorder = true; return number(name, v, 0, UINT64_MAX, &o->order_seed);
     case OPT_WARNING: return add_word(&o->warnings, &o->warning_count, v);
+    case OPT_WATCH: return add_word(&o->watches, &o->watch_count, v);
+    case OPT_SAVE: return add_named(name, v, option_table[id].value, &o->saves, &o->save_count);
+    case OPT_BREAK: return add_word(&o->breaks, &o->break_count, v);
+    case OPT_COMMANDS: o->commands = v; return EXIT_DONE;
     case OPT_MAN: o->man = true; return EXIT_DONE;
     case OPTION_COUNT: break;
     }

@@ -279,6 +279,12 @@ static void print_dim(const npy_array *a, size_t d, size_t at, size_t stride, bo
     putchar(']');
 }
 
+void array_print(const npy_array *a, size_t whole)
+{
+    print_dim(a, 0, 0, a->count, a->count > whole);
+    putchar('\n');
+}
+
 void result_print(const result *r)
 {
     enum { WHOLE = 1000 };
@@ -287,8 +293,7 @@ void result_print(const result *r)
     shape_text(nki_tensor_shape(r->tensor), nki_tensor_ndim(r->tensor), shape, sizeof shape);
     printf("%s %s %s\n", r->name, shape, nki_dtype_name(nki_tensor_dtype(r->tensor)));
     if (npy_of_tensor(r->tensor, false, &a)) {
-        print_dim(&a, 0, 0, a.count, a.count > WHOLE);
-        putchar('\n');
+        array_print(&a, WHOLE);
     }
     npy_free(&a);
 }

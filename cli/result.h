@@ -1,6 +1,7 @@
 #ifndef CLI_RESULT_H
 #define CLI_RESULT_H
 
+#include "cli/npy.h"
 #include "cli/value.h"
 
 // What a run left behind: outputs in return order, then tensors that the kernel wrote in place.
@@ -26,6 +27,9 @@ void results_free(result_list *r);
 void result_summary(const result *r);
 // The elements, in brackets by dimension; long dimensions are shortened in the middle.
 void result_print(const result *r);
+
+// The same of any array; what has more than `whole` elements is shortened.
+void array_print(const npy_array *a, size_t whole);
 
 // Compares with a file. Returns EXIT_DONE, EXIT_DIFFERS (said on standard error), EXIT_OTHER.
 int result_expect(const result *r, const char *path, double rtol, double atol, bool raw);

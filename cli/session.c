@@ -69,6 +69,7 @@ int session_result(session *s, nki_status st)
     case NKI_OK: return EXIT_DONE;
     case NKI_ERR_DIAG: return EXIT_DIAG;
     case NKI_ERR_ARG: return usage_error("%s", nki_context_error(s->ctx));
+    case NKI_ERR_CANCELLED: return EXIT_OTHER;  // by a command of ours, which says why
     case NKI_ERR_NOMEM:
     case NKI_ERR_IO:
     case NKI_ERR_FORMAT:
@@ -76,7 +77,6 @@ int session_result(session *s, nki_status st)
     case NKI_ERR_RUN:
     case NKI_ERR_INTERNAL:
     case NKI_ERR_TIMEOUT:
-    case NKI_ERR_CANCELLED:
     case NKI_ERR_HOST: break;
     }
     const char *why = nki_context_error(s->ctx);

@@ -105,15 +105,15 @@ static size_t distance(const char *a, const char *b)
 
 const char *closest_name(const char *word, const char *(*next)(void *ctx, size_t i), void *ctx)
 {
-    const char *best = NULL, *name;
-    size_t letters = strlen(word + strspn(word, "-"));
-    size_t best_distance = letters < 6 ? 2 : letters / 3 + 1;  // the first that is too far
+    const char *name;
+    size_t letters = strlen(word + strspn(word, "-")), best = 0;
+    size_t limit = letters < 6 ? 2 : letters / 3 + 1, least = limit;  // the first that is too far
     for (size_t i = 0; (name = next(ctx, i)); i++) {
         size_t d = distance(word, name);
-        if (d < best_distance) {
-            best_distance = d;
-            best = name;
+        if (d < least) {
+            least = d;
+            best = i;
         }
     }
-    return best;
+    return least < limit ? next(ctx, best) : NULL;
 }

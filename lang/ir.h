@@ -258,6 +258,7 @@ static inline const char *ir_text(const ir *p, uint32_t str)
 // ---- text form (ir_print.c, ir_parse.c), checks (ir_verify.c)
 
 void ir_print(const ir *p, textbuf *out);
+void ir_print_instr(const ir *p, uint32_t instr, textbuf *out);  // without place and line end
 // Parses what ir_print writes. On failure returns NULL and a sentence with line number in *err
 // (in mem).
 ir *ir_parse(arena *mem, const char *s, size_t len, const char **err);

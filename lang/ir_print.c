@@ -11,8 +11,8 @@ typedef struct line_table {
 typedef struct printer {
     const ir *p;
     textbuf *out;
-    line_table *lines;  // of each file
-    uint8_t *labelled;  // of each instruction: another one depends on it
+    line_table *lines;  // of each file; NULL: places are left out
+    uint8_t *labelled;  // of each instruction: another one depends on it; NULL: none
 } printer;
 
 bool ir_default_arg(const isa_param *par, ir_arg *out)
@@ -114,7 +114,7 @@ static void put_place(printer *pr, uint32_t place)
         place = p->places.at[place].parent;
     }
     const ir_place *pl = &p->places.at[place];
-    if (!place || pl->kind == PLACE_ROOT || !p->files.at[pl->file].src) {
+    if (!pr->lines || !place || pl->kind == PLACE_ROOT || !p->files.at[pl->file].src) {
         return;
     }
     const line_table *t = lines_of(pr, pl->file);
@@ -350,7 +350,7 @@ static void put_instr(printer *pr, uint32_t i, uint32_t depth)
     for (uint32_t k = 0; k < depth; k++) {
         text_cstr(out, "  ");
     }
-    if (pr->labelled[i]) {
+    if (pr->labelled && pr->labelled[i]) {
         text_printf(out, "@%" PRIu32 " ", i);
     }
     text_printf(out, "%s.%s", engine_name((engine_id)in->engine), row->name);
@@ -373,7 +373,6 @@ static void put_instr(printer *pr, uint32_t i, uint32_t depth)
         text_char(out, ']');
     }
     put_place(pr, in->place);
-    text_char(out, '\n');
 }
 
 static void put_instrs(printer *pr)
@@ -390,6 +389,7 @@ static void put_instrs(printer *pr)
         uint16_t op = p->instrs.at[i].op;
         depth -= op == ISA_loop_end;
         put_instr(pr, i, depth);
+        text_char(pr->out, '\n');
         depth += op == ISA_loop_for || op == ISA_loop_while;
     }
 }
@@ -408,4 +408,10 @@ void ir_print(const ir *p, textbuf *out)
         put_view(&pr, p->outputs.at[i]);
         text_char(out, '\n');
     }
+}
+
+void ir_print_instr(const ir *p, uint32_t instr, textbuf *out)
+{
+    printer pr = {.p = p, .out = out};
+    put_instr(&pr, instr, 0);
 }

@@ -79,6 +79,13 @@ static value b_print(interp *it, const args *a)
     return VNONE;
 }
 
+static value b_breakpoint(interp *it, const args *a)
+{
+    (void)a;
+    interp_warn_once(it, "breakpoint", diag_breakpoint_ignored, "breakpoint");
+    return VNONE;
+}
+
 // ---- sizes and characters
 
 static value length(interp *it, value v)
@@ -549,6 +556,7 @@ void builtins_init(interp *it)
         native_fn fn;
     } fns[] = {
         {"print", b_print},
+        {"breakpoint", b_breakpoint},
         {"len", b_len},
         {"chr", b_chr},
         {"ord", b_ord},

@@ -3,6 +3,7 @@
 #include "driver/clock.h"
 #include "lang/place.h"
 #include "runtime/log.h"
+#include "runtime/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,10 +177,17 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
     if (device_cores(dev, k->core_count) != NKI_OK) {
         return failure_nomem();
     }
+    bool observed = k->observe_before || k->observe_after;
+    device_observer ob;
+    step_run *steps = observed ? step_run_create(k, &ob) : NULL;
+    if (observed && !steps) {
+        return failure_nomem();
+    }
     arena_init(&b.mem, 0, &b.oom);
     b.mem.from = &ctx->allocator;
     if (setjmp(b.oom)) {
         arena_fini(&b.mem);
+        step_run_free(steps);
         return failure_nomem();
     }
     diags_init(&b.ds, &b.mem);
@@ -196,11 +204,13 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
             queue_now_ns() + (int64_t)(timeout_ns > INT64_MAX / 2 ? INT64_MAX / 2 : timeout_ns);
     }
     const device_program *programs[COMPILE_CORES_MAX];
-    bool reordered = k->core[0].reordered && params_apart(c, (uint32_t)k->param_count);
+    o.observer = steps ? &ob : NULL;
+    bool reordered = !steps && k->core[0].reordered && params_apart(c, (uint32_t)k->param_count);
     for (uint32_t i = 0; i < k->core_count; i++) {
         programs[i] = reordered ? k->core[i].reordered : k->core[i].bound;
     }
     nki_status st = device_launch(dev->core, programs, k->core_count, params, outputs, &o, &b.ds);
+    step_run_free(steps);
     failure *f = NULL;
     if (st == NKI_ERR_CANCELLED || st == NKI_ERR_LIMIT) {
         f = fail_stopped(k, st, stopped_at);

@@ -3,7 +3,7 @@
 
 #include "runtime/tensor.h"
 
-#include <nki/kernel.h>
+#include <nki/tool.h>
 
 // One core's program: container bytes, what was read from them, what was bound.
 typedef struct kernel_core {
@@ -32,6 +32,8 @@ struct nki_kernel {
     _Atomic(uint8_t *) written;     // of each param, whether the kernel writes it; made when asked
     struct host_closure *closures;  // C functions of the kernel; guarded by the context's lock
     char *_Atomic signature;
+    nki_step_fn observe_before, observe_after;  // NULL: none
+    void *observe_ctx;
     // Of the compile; empty for a kernel that was loaded.
     char **arg_names;
     size_t arg_count;

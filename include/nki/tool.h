@@ -49,6 +49,127 @@ NKI_API const char *nki_tool_neff_target(const void *neff, size_t len);
 // takes parameters for separate memory. Not while k runs.
 NKI_API nki_status nki_tool_reorder(nki_kernel *k, uint64_t seed);
 
+// ---- looking inside a run
+//
+// Cores, queues, instructions, tensors and registers are numbered from 0, instructions and tensors as
+// `nki inspect` shows them. Texts that are not in the caller's memory live as long as the kernel.
+
+enum { NKI_NAME_MAX = 64 };
+#define NKI_NOWHERE ((size_t)-1)
+
+// A place in the chain that led to an instruction or a tensor.
+typedef struct nki_frame {
+    const char *file;  // "": not known
+    size_t line, col;
+    const char *function;  // in whose body it lies
+    char values[160];      // loop and parameter values there, "i = 3, j = 0"; "": none
+    uint64_t context;      // equal in the same call and the same iteration
+} nki_frame;
+
+NKI_API size_t nki_tool_core_count(const nki_kernel *k);
+NKI_API size_t nki_tool_instr_count(const nki_kernel *k, uint32_t core);
+// Frame 0 is the instruction's own place, the next ones the calls around it.
+// Errors: NKI_ERR_ARG beyond the last.
+NKI_API nki_status nki_tool_instr_frame(const nki_kernel *k, uint32_t core, size_t instr,
+                                        size_t depth, nki_frame *out);
+// The instruction with its operands, tensors by name where they have one; cut at cap bytes.
+NKI_API nki_status nki_tool_instr_text(const nki_kernel *k, uint32_t core, size_t instr, char *buf,
+                                       size_t cap);
+NKI_API const char *nki_tool_instr_name(const nki_kernel *k, uint32_t core, size_t instr);
+
+// A register loop around an instruction; depth 0 is the innermost.
+// Errors: NKI_ERR_ARG beyond the last.
+typedef struct nki_loop {
+    size_t begin, end;  // its first and last instruction: loop_for or loop_while, loop_end
+    size_t counter;     // register; NKI_NOWHERE: a while loop has none
+} nki_loop;
+NKI_API nki_status nki_tool_instr_loop(const nki_kernel *k, uint32_t core, size_t instr,
+                                       size_t depth, nki_loop *out);
+
+// Tensor i written by an instruction, as far as the instruction alone says; NKI_NOWHERE beyond the last.
+NKI_API size_t nki_tool_instr_writes(const nki_kernel *k, uint32_t core, size_t instr, size_t i);
+
+typedef struct nki_tensor_row {
+    char name[NKI_NAME_MAX];  // parameter, the kernel's own, or the variable it was assigned to; ""
+    const char *buffer;       // "sbuf", "psum", "hbm", "shared_hbm"
+    nki_dtype dtype;
+    size_t ndim, shape[NKI_MAX_DIMS];
+    size_t output;  // which result of the kernel it is; NKI_NOWHERE: none
+} nki_tensor_row;
+
+NKI_API size_t nki_tool_tensor_count(const nki_kernel *k, uint32_t core);
+NKI_API nki_status nki_tool_tensor_at(const nki_kernel *k, uint32_t core, size_t tensor,
+                                      nki_tensor_row *out);
+// What tells it from the others: "out", "tile%12" when several have the name, "%12"; cut at cap bytes.
+NKI_API nki_status nki_tool_tensor_label(const nki_kernel *k, uint32_t core, size_t tensor,
+                                         char *buf, size_t cap);
+// As nki_tool_instr_frame: where it was made. Parameters have no place.
+NKI_API nki_status nki_tool_tensor_frame(const nki_kernel *k, uint32_t core, size_t tensor,
+                                         size_t depth, nki_frame *out);
+// Whether it is called so: by its name, a variable of a caller that it was returned to, its label,
+// "out0", "%12".
+NKI_API int nki_tool_tensor_is(const nki_kernel *k, uint32_t core, size_t tensor, const char *name);
+
+// Source files. text NULL: the container carries none. Errors: NKI_ERR_ARG beyond the last.
+NKI_API nki_status nki_tool_source(const nki_kernel *k, size_t i, const char **name,
+                                   const char **text, size_t *len);
+
+// Queues of engines and DMA rings, those without instructions included. Errors: NKI_ERR_ARG.
+NKI_API nki_status nki_tool_queue(const nki_kernel *k, uint32_t core, size_t queue,
+                                  const char **name, size_t *slots);
+// waits: the queues that it waits for before it issues, "DMA.load, Vector"; "": none.
+NKI_API nki_status nki_tool_queue_slot(const nki_kernel *k, uint32_t core, size_t queue,
+                                       size_t slot, size_t *instr, char *waits, size_t cap);
+
+// A moment of a run: before or after an instruction. Lives during the call of the function.
+typedef struct nki_step nki_step;
+typedef int (*nki_step_fn)(void *fn_ctx, nki_step *s);  // not 0 ends the run: NKI_ERR_CANCELLED
+
+// From now on each run of k calls before and after (either may be NULL) around each instruction, in
+// the order in which they are carried out, on the thread that runs the device. Copies are made as
+// they are written. The functions must not use k to run, nor submit work. Not while k runs.
+NKI_API nki_status nki_tool_observe(nki_kernel *k, nki_step_fn before, nki_step_fn after,
+                                    void *fn_ctx);
+
+NKI_API uint32_t nki_step_core(const nki_step *s);
+// What the core is at: the instruction of this step, or for another core the one that it waits in.
+// NKI_NOWHERE: it has not begun, or has ended.
+NKI_API size_t nki_step_instr(const nki_step *s, uint32_t core);
+// How often the register loop that begins at `begin` has come round, from 1; 0: not inside.
+NKI_API uint64_t nki_step_trip(const nki_step *s, uint32_t core, size_t begin);
+NKI_API size_t nki_step_register_count(const nki_step *s, uint32_t core);
+// Errors: NKI_ERR_ARG: there is none, or the core has not begun.
+NKI_API nki_status nki_step_register(const nki_step *s, uint32_t core, size_t reg, int32_t *out);
+
+// Indices lo, lo + step, ..., count of them.
+typedef struct nki_range {
+    size_t lo, count, step;
+} nki_range;
+
+// Elements of a tensor as they are now; ranges: one a dimension. Memory that another tensor has
+// taken since is read as it is.
+//
+// Owns:   *out is a reference for the caller.
+// Errors: NKI_ERR_ARG (out of range, a core that has not begun), NKI_ERR_NOMEM.
+NKI_API nki_status nki_step_read(const nki_step *s, uint32_t core, size_t tensor,
+                                 const nki_range *ranges, nki_tensor **out);
+
+// An operand of the step's instruction.
+typedef struct nki_step_operand {
+    const char *param;  // "dst"
+    size_t tensor;
+    int written;
+    nki_dtype dtype;
+    size_t ndim, shape[NKI_MAX_DIMS];  // as it is seen
+    int boxed;  // not 0: it is the ranges of its tensor, with what registers and memory add
+    nki_range ranges[NKI_MAX_DIMS];
+} nki_step_operand;
+
+// Errors: NKI_ERR_ARG beyond the last; tensor is NKI_NOWHERE for one that is absent.
+NKI_API nki_status nki_step_operand_at(const nki_step *s, size_t i, nki_step_operand *out);
+// Its elements. Those that the instruction skips are 0. Owns and errors as nki_step_read.
+NKI_API nki_status nki_step_operand_read(const nki_step *s, size_t i, nki_tensor **out);
+
 // ---- the instruction table
 
 typedef struct nki_isa_param {
