@@ -80,7 +80,7 @@ TEXT
 nki run --target=.
 nki run --schedule=list .
 nki inspect --memory=svg .
-nki run a.nki x=float32@x.npy .' "$(timeout 60 zsh -f complete.zsh 'nki explain bad_ded' 'nki run --targ' \
+nki run a.nki x=float32@x.npy .' "$(timeout 500 zsh -f complete.zsh 'nki explain bad_ded' 'nki run --targ' \
         'nki run --schedule=l' 'nki inspect --memory=s' 'nki run a.nki x=float32@x')"
 fi
 cd ..
