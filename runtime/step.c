@@ -225,7 +225,7 @@ nki_status nki_step_read(const nki_step *s, uint32_t core, size_t tensor, const 
 static uint32_t shape_of(const device_event *e, uint32_t i, size_t *shape)
 {
     const ir *p = e->program;
-    const ir_view *v = &p->views.at[device_operand_at(e, i).view];
+    const ir_view *v = ir_view_ref(p, device_operand_at(e, i).view);
     uint32_t ndim = ir_ndim(p, v);
     for (uint32_t d = 0; d < ndim; d++) {
         shape[d] = ir_dims(p, v)[d].count;
