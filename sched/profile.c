@@ -251,6 +251,7 @@ static void summarize(maker *mk)
     s->activation_table_load_count = c->table_loads;
     s->activation_table_load_time_ns = ns_of_ps(c->table_ps);
     s->port_conflict_time_ns = ns_of_ps(c->port_ps);
+    s->core_wait_time_ns = ns_of_ps(c->core_ps);
 }
 
 static void make(arena *mem, profile *pr)

@@ -110,8 +110,21 @@ void make_lines(maker *mk)
 
 // ---- the critical path
 
-// From the execution that ends last back to what let it start: what it waited for, or else the one
-// before it in its queue. Each gets the time from its own start to that of the next on the path.
+// What let an execution start: what it waited for, or the one before it in its queue, whichever
+// let go later. An engine lets the next start when it has issued, a ring when it is triggered.
+static uint32_t starter(const clock_event *ev, uint32_t at, uint32_t before)
+{
+    const clock_event *e = &ev[at];
+    if (!e->from || before == UINT32_MAX) {
+        return e->from ? e->from - 1 : before;
+    }
+    const clock_event *b = &ev[before];
+    int64_t free = b->track < TRACK_DMA0 ? b->issued_ps : b->start_ps;
+    return ev[e->from - 1].end_ps >= free ? e->from - 1 : before;
+}
+
+// From the execution that ends last back to what let it start, and so on. Each gets the time from
+// its own start to that of the next on the path.
 void make_critical(maker *mk)
 {
     profile *pr = mk->pr;
@@ -137,7 +150,7 @@ void make_critical(maker *mk)
         pr->critical_ns[e->track] += part;
         vec_push(mk->mem, &pr->critical, at);
         until = start;
-        at = e->from && e->wait_ps > 0 ? e->from - 1 : before[at];
+        at = starter(ev, at, before[at]);
     }
 }
 

@@ -26,8 +26,8 @@ function colours() {
     let c = opColour[track].get(op);
     if (!c) {
       const h = hash(D.strings[op]), k = D.tracks[track].kind;
-      c = `hsl(${HUE[k] + (h % 5 - 2) * 7} ${s}% ${l + ((h >> 4) % 5 - 2) * 4}%)`;
-      opColour[track].set(op, c);
+      cx.fillStyle = `hsl(${HUE[k] + (h % 5 - 2) * 7} ${s}% ${l + ((h >> 4) % 5 - 2) * 4}%)`;
+      opColour[track].set(op, c = cx.fillStyle);  // as #rrggbb, which is read faster
     }
     return c;
   };
@@ -67,7 +67,7 @@ function ruler(w, h) {
     const x = Math.round(X(t)) + .5;
     if (x < LEFT) continue;
     cx.fillStyle = P.line; cx.fillRect(x, RULER, 1, h);
-    cx.fillStyle = P.dim; cx.fillText(st >= 1000 ? +(t / 1000).toFixed(3) + " us" : +t.toFixed(1) + " ns", x + 3, RULER / 2);
+    cx.fillStyle = P.dim; cx.fillText(st >= 1e5 ? +(t / 1e6).toFixed(3) + " ms" : st >= 100 ? +(t / 1000).toFixed(3) + " us" : +t.toFixed(1) + " ns", x + 3, RULER / 2);
   }
 }
 
@@ -94,14 +94,27 @@ function drawCoverage(l, y, h, paint) {
   });
 }
 
+// Many parts of the critical path: each pixel has the colour of who is on it in its middle.
+function drawPath(l, y, h) {
+  const w = Math.ceil(W()), dt = (t1 - t0) / W(), last = l.e[l.e.length - 1];
+  let x0 = 0, now = -1;
+  for (let x = 0; x <= w; x++) {
+    const t = t0 + (x + .5) * dt, k = x < w && t <= last ? upper(l.s, t) - 1 : -1, kind = k < 0 ? -1 : D.tracks[evTrack[l.idx[k]]].kind;
+    if (kind === now && x < w) continue;
+    if (now >= 0) { cx.fillStyle = P.kind[now]; cx.fillRect(LEFT + x0, y, x - x0, h); }
+    x0 = x;
+    now = kind;
+  }
+}
+
 function drawLane(l, y, h) {
   const n = l.idx.length;
   if (!n) return;
   const i0 = upper(l.e, t0), i1 = lower(l.s, t1), w = W(), scale = w / (t1 - t0);
   const path = l.kind === "critical", dma = !path && isDma(l.track);
   const top = y + 3, hh = h - 6;
-  if (i1 - i0 > w) {
-    drawCoverage(l, top, hh, path ? P.crit : P.kind[D.tracks[l.track].kind]);
+  if (i1 - i0 > w / 2) {
+    if (path) drawPath(l, top, hh); else drawCoverage(l, top, hh, P.kind[D.tracks[l.track].kind]);
     if (mark) drawMarks(l, i0, i1, top, hh);
     return;
   }

@@ -198,7 +198,7 @@ function summaryPane() {
 const metricOf = (name, u, core) => { const m = D.summary.find(x => x[0] === name && x[1] === u); return m ? m[2 + (core || 0)] : null; };
 
 function rooflinePane() {
-  const R = D.roof, w = 560, h = 300, L = 64, B = 34, lo = -4, hi = 12, top = Math.log10(R.peak * 3), bot = top - 6;
+  const R = D.roof, w = 440, h = 232, L = 60, B = 34, lo = -4, hi = 12, top = Math.log10(R.peak * 3), bot = top - 6;
   const x = v => L + (Math.log2(v) - lo) / (hi - lo) * (w - L - 12), y = v => 12 + (top - Math.log10(v)) / (top - bot) * (h - 12 - B);
   const clampY = v => Math.min(h - B, Math.max(12, y(Math.max(v, 1e-9))));
   let g = "";
