@@ -14,6 +14,13 @@ static void on_interrupt(int sig)
     interrupted = 1;
 }
 
+bool debug_interrupted(void)
+{
+    bool was = interrupted != 0;
+    interrupted = 0;
+    return was;
+}
+
 // ---- where it stops
 
 static size_t frame_count(const debugger *d, uint32_t core, size_t instr)
@@ -117,21 +124,13 @@ static int before(void *ctx, nki_step *s)
     char why[64] = "";
     if (b) {
         snprintf(why, sizeof why, "breakpoint %u", b->number);
-    } else if (interrupted) {
-        interrupted = 0;
+    } else if (debug_interrupted()) {
         snprintf(why, sizeof why, "interrupted");
     }
     if (mode_stops(d, s) || *why) {
         prompt(d, s, why);
     }
     return d->quit || d->status != EXIT_DONE;
-}
-
-// A tensor to be saved has its value after the last instruction that writes it, or at the end.
-static bool saves_now(const debugger *d, uint32_t core, size_t instr, size_t tensor)
-{
-    size_t last = d->last_write[core][tensor];
-    return instr == (last == NKI_NOWHERE ? nki_tool_instr_count(d->k, core) - 1 : last);
 }
 
 static int after(void *ctx, nki_step *s)
@@ -144,10 +143,8 @@ static int after(void *ctx, nki_step *s)
     }
     for (size_t i = 0; i < d->save_count; i++) {
         saving *v = &d->saves[i];
-        for (size_t t = 0; !v->placed && t < nki_tool_tensor_count(d->k, core); t++) {
-            if (saves_now(d, core, instr, t) && tensor_matches(d, core, t, v->name)) {
-                keep(d, v, s, core, t);
-            }
+        if (!v->placed && v->due[core][instr]) {
+            keep(d, v, s, core, v->due[core][instr] - 1);
         }
     }
     return d->status != EXIT_DONE;
@@ -217,7 +214,31 @@ static int set_watches(debugger *d)
             return other_error("out of memory");
         }
     }
-    return EXIT_DONE;
+    return watches_mark(d) ? EXIT_DONE : other_error("out of memory");
+}
+
+// A tensor has its value after the last instruction that writes it; one that nothing writes, at the
+// end.
+static bool find_due(debugger *d, saving *v)
+{
+    for (uint32_t c = 0; c < d->cores; c++) {
+        size_t n = nki_tool_tensor_count(d->k, c), instrs = nki_tool_instr_count(d->k, c);
+        uint8_t *marks = malloc(n + 1);
+        v->due[c] = calloc(instrs + 1, sizeof *v->due[c]);
+        if (!marks || !v->due[c]) {
+            free(marks);
+            return false;
+        }
+        tensors_mark(d, c, v->name, marks);
+        for (size_t t = 0; t < n && instrs; t++) {
+            if (marks[t]) {
+                size_t last = d->last_write[c][t];
+                v->due[c][last == NKI_NOWHERE ? instrs - 1 : last] = (uint32_t)t + 1;
+            }
+        }
+        free(marks);
+    }
+    return true;
 }
 
 // NAME=FILE.npy, NAME@FILE:LINE=FILE.npy
@@ -245,6 +266,9 @@ static int set_saves(debugger *d)
         }
         if (tensor_find(d, 0, NKI_NOWHERE, v->name, why, sizeof why) == NKI_NOWHERE) {
             return usage_error("--save: %s", why);
+        }
+        if (!find_due(d, v)) {
+            return other_error("out of memory");
         }
     }
     return EXIT_DONE;
@@ -335,10 +359,14 @@ int debug_close(debugger *d, int st)
     }
     for (size_t i = 0; i < d->save_count; i++) {
         location_free(&d->saves[i].at);
+        for (uint32_t c = 0; c < CORES_MAX; c++) {
+            free(d->saves[i].due[c]);
+        }
         nki_tensor_release(d->saves[i].value);
         free((char *)(uintptr_t)d->saves[i].name);  // a copy
     }
     for (uint32_t c = 0; c < CORES_MAX; c++) {
+        free(d->watched[c]);
         free(d->first_write[c]);
         free(d->last_write[c]);
     }

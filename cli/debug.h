@@ -36,6 +36,7 @@ typedef struct saving {
     const char *name;   // of the tensor
     const char *path;   // of the file
     bool placed;        // at a place, else after the last write
+    uint32_t *due[CORES_MAX];  // by instruction: 1 + the tensor to be kept after it; not placed
     location at;
     nki_tensor *value;  // the latest
 } saving;
@@ -52,6 +53,7 @@ typedef struct debugger {
     unsigned last_break;  // number of the newest
     char *watches[WATCHES_MAX];
     size_t watch_count;
+    uint8_t *watched[CORES_MAX];  // by tensor
     saving *saves;
     size_t save_count;
     // Where it stops next.
@@ -88,7 +90,11 @@ bool location_reached(debugger *d, location *l, uint32_t core, size_t instr);
 // NKI_NOWHERE after a sentence in why that names what is near.
 size_t tensor_find(const debugger *d, uint32_t core, size_t instr, const char *name, char *why,
                    size_t room);
-bool tensor_matches(const debugger *d, uint32_t core, size_t tensor, const char *name);
+// Sets marks[t] for each tensor t that is called so; a result of the kernel hides the temporaries of
+// the call that made it. false: there is none.
+bool tensors_mark(const debugger *d, uint32_t core, const char *name, uint8_t *marks);
+// Fills in d->watched for d->watches. false: no memory.
+bool watches_mark(debugger *d);
 // Elements of TENSOR[SLICES], rN or $PARAM[SLICES] on standard output. false after a sentence.
 bool print_expression(debugger *d, nki_step *s, uint32_t core, const char *text, char *why,
                       size_t room);
@@ -98,6 +104,9 @@ nki_tensor *tensor_now(const nki_step *s, const debugger *d, uint32_t core, size
 void print_loop(const nki_step *s, uint32_t core, const nki_loop *l, const char *between);
 // What an instruction has written to watched tensors.
 void show_writes(debugger *d, nki_step *s);
+
+// Whether Ctrl-C was pressed since the last time it was asked.
+bool debug_interrupted(void);
 
 // ---- the prompt (prompt.c)
 

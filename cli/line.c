@@ -91,24 +91,34 @@ static bool plain(FILE *f, char *buf, size_t cap)
     return true;
 }
 
-bool line_read(debugger *d, char *buf, size_t cap)
+static bool ask(const debugger *d, char *buf, size_t cap)
 {
-    bool terminal = !d->commands && isatty(STDIN_FILENO);
 #ifdef NKI_HAVE_EDIT
-    if (terminal && isatty(STDOUT_FILENO)) {
+    if (isatty(STDOUT_FILENO)) {
         return edited(d, buf, cap);
     }
 #endif
-    FILE *f = d->commands ? d->commands : stdin;
-    if (terminal) {
-        fputs("(nki) ", stdout);
-        fflush(stdout);
-        return plain(f, buf, cap);
+    (void)d;
+    fputs("(nki) ", stdout);
+    fflush(stdout);
+    return plain(stdin, buf, cap);
+}
+
+bool line_read(debugger *d, char *buf, size_t cap)
+{
+    bool got;
+    if (!d->commands && isatty(STDIN_FILENO)) {
+        // Ctrl-C gives up the line, the end of the input the run.
+        while (!(got = ask(d, buf, cap)) && debug_interrupted()) {
+            clearerr(stdin);
+            putchar('\n');
+        }
+        fputs(got ? "" : "\n", stdout);
+        return got;
     }
     // What did not come from a terminal is shown, so that the output reads as a session.
-    bool got;
     do {
-        got = plain(f, buf, cap);
+        got = plain(d->commands ? d->commands : stdin, buf, cap);
     } while (got && *buf == '#');
     printf("(nki) %s\n", got ? buf : "");
     return got;

@@ -61,38 +61,46 @@ static bool written_before(const debugger *d, uint32_t core, size_t tensor, size
                                 : first < before;
 }
 
-// A result of the kernel hides the temporaries of the call that made it.
-bool tensor_matches(const debugger *d, uint32_t core, size_t tensor, const char *name)
+bool tensors_mark(const debugger *d, uint32_t core, const char *name, uint8_t *marks)
 {
+    bool found = false, hides = false;
     nki_tensor_row row;
-    if (!nki_tool_tensor_is(d->k, core, tensor, name)) {
-        return false;
-    }
-    nki_tool_tensor_at(d->k, core, tensor, &row);
-    size_t hidden_by = row.output == NKI_NOWHERE ? nki_tool_tensor_count(d->k, core) : 0;
-    for (size_t i = 0; i < hidden_by; i++) {
-        nki_tool_tensor_at(d->k, core, i, &row);
-        if (row.output != NKI_NOWHERE && nki_tool_tensor_is(d->k, core, i, name)) {
-            return false;
+    size_t n = nki_tool_tensor_count(d->k, core);
+    for (size_t t = 0; t < n; t++) {
+        marks[t] = nki_tool_tensor_is(d->k, core, t, name) != 0;
+        if (marks[t]) {
+            nki_tool_tensor_at(d->k, core, t, &row);
+            marks[t] = row.output == NKI_NOWHERE ? 1 : 2;
+            hides |= marks[t] == 2;
+            found = true;
         }
     }
-    return true;
+    for (size_t t = 0; t < n; t++) {
+        marks[t] = marks[t] > hides;  // what a result hides goes
+    }
+    return found;
 }
 
 size_t tensor_find(const debugger *d, uint32_t core, size_t instr, const char *name, char *why,
                    size_t room)
 {
-    size_t first = NKI_NOWHERE, newest = NKI_NOWHERE;
-    for (size_t t = 0; t < nki_tool_tensor_count(d->k, core); t++) {
-        if (!tensor_matches(d, core, t, name)) {
-            continue;
-        }
-        first = first == NKI_NOWHERE ? t : first;
-        newest = written_before(d, core, t, instr == NKI_NOWHERE ? instr : instr + 1) ? t : newest;
+    size_t n = nki_tool_tensor_count(d->k, core), first = NKI_NOWHERE, newest = NKI_NOWHERE;
+    size_t before = instr == NKI_NOWHERE ? instr : instr + 1;
+    uint8_t *marks = malloc(n + 1);
+    if (!marks) {
+        snprintf(why, room, "out of memory");
+        return NKI_NOWHERE;
     }
-    if (first == NKI_NOWHERE) {
+    if (!tensors_mark(d, core, name, marks)) {
         no_tensor(d, core, name, why, room);
     }
+    for (size_t t = 0; t < n; t++) {
+        if (marks[t]) {
+            first = first == NKI_NOWHERE ? t : first;
+            newest = written_before(d, core, t, before) ? t : newest;
+        }
+    }
+    free(marks);
     return newest != NKI_NOWHERE ? newest : first;
 }
 
@@ -423,14 +431,26 @@ nki_tensor *tensor_now(const nki_step *s, const debugger *d, uint32_t core, size
 
 // ---- watching
 
-static bool watched(const debugger *d, uint32_t core, size_t tensor)
+bool watches_mark(debugger *d)
 {
-    for (size_t i = 0; i < d->watch_count; i++) {
-        if (tensor_matches(d, core, tensor, d->watches[i])) {
-            return true;
+    for (uint32_t c = 0; c < d->cores; c++) {
+        size_t n = nki_tool_tensor_count(d->k, c);
+        uint8_t *marks = malloc(n + 1), *all = calloc(n + 1, 1);
+        for (size_t i = 0; marks && all && i < d->watch_count; i++) {
+            tensors_mark(d, c, d->watches[i], marks);
+            for (size_t t = 0; t < n; t++) {
+                all[t] |= marks[t];
+            }
+        }
+        bool ok = marks && all;
+        free(marks);
+        free(d->watched[c]);
+        d->watched[c] = all;
+        if (!ok) {
+            return false;
         }
     }
-    return false;
+    return true;
 }
 
 void print_loop(const nki_step *s, uint32_t core, const nki_loop *l, const char *between)
@@ -470,7 +490,7 @@ void show_writes(debugger *d, nki_step *s)
     size_t instr = nki_step_instr(s, core);
     nki_step_operand o;
     for (size_t i = 0; nki_step_operand_at(s, i, &o) == NKI_OK; i++) {
-        if (!o.written || o.tensor == NKI_NOWHERE || !watched(d, core, o.tensor)) {
+        if (!o.written || o.tensor == NKI_NOWHERE || !d->watched[core][o.tensor]) {
             continue;
         }
         nki_tensor_row row;
@@ -480,8 +500,9 @@ void show_writes(debugger *d, nki_step *s)
         nki_tool_tensor_at(d->k, core, o.tensor, &row);
         nki_tool_instr_frame(d->k, core, instr, 0, &f);
         nki_tool_tensor_label(d->k, core, o.tensor, label, sizeof label);
-        if (o.boxed) {
-            range_text(o.ranges, row.shape, row.ndim, ranges, sizeof ranges);
+        nki_range box[NKI_MAX_DIMS];
+        if (nki_step_operand_ranges(s, i, box) == NKI_OK) {
+            range_text(box, row.shape, row.ndim, ranges, sizeof ranges);
         } else {
             snprintf(ranges, sizeof ranges, " in parts");
         }

@@ -291,7 +291,7 @@ static outcome do_watch(debugger *d, char *text)
         return complain("there are too many watches");
     }
     d->watch_count++;
-    return ASK_AGAIN;
+    return watches_mark(d) ? ASK_AGAIN : complain("out of memory");
 }
 
 static outcome do_unwatch(debugger *d, char *text)
@@ -308,7 +308,7 @@ static outcome do_unwatch(debugger *d, char *text)
         printf("'%s' is not watched\n", text);
     }
     d->watch_count = kept;
-    return ASK_AGAIN;
+    return watches_mark(d) ? ASK_AGAIN : complain("out of memory");
 }
 
 // ---- tensors

@@ -34,6 +34,7 @@ struct nki_kernel {
     char *_Atomic signature;
     nki_step_fn observe_before, observe_after;  // NULL: none
     void *observe_ctx;
+    uint32_t **lines[COMPILE_CORES_MAX];  // by file: starts of lines, made when first asked (look.c)
     // Of the compile; empty for a kernel that was loaded.
     char **arg_names;
     size_t arg_count;

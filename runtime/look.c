@@ -62,8 +62,60 @@ static void put_values(const ir *p, uint32_t place, char *buf, size_t cap)
     }
 }
 
-static nki_status frame(const ir *p, uint32_t place, size_t depth, nki_frame *out)
+// Starts of the lines of a file, by binary search instead of from its beginning each time. NULL: no
+// memory.
+static const uint32_t *lines_of(const nki_kernel *k, uint32_t core, uint32_t file, uint32_t *n)
 {
+    nki_kernel *own = (nki_kernel *)(uintptr_t)k;  // fills in what can be found at any time
+    const ir *p = k->core[core].pr->ir;
+    const source *src = p->files.at[file].src;
+    if (setjmp(own->oom)) {
+        return NULL;
+    }
+    if (!own->lines[core]) {
+        own->lines[core] = NEW_N(&own->mem, uint32_t *, p->files.n);
+    }
+    uint32_t *starts = own->lines[core][file];
+    if (!starts) {
+        uint32_t count = 1;
+        for (uint32_t i = 0; i < src->len; i++) {
+            count += src->text[i] == '\n';
+        }
+        starts = NEW_N(&own->mem, uint32_t, count + 1);
+        starts[0] = count;
+        starts[1] = 0;
+        for (uint32_t i = 0, line = 2; i < src->len; i++) {
+            if (src->text[i] == '\n') {
+                starts[line++] = i + 1;
+            }
+        }
+        own->lines[core][file] = starts;
+    }
+    *n = starts[0];
+    return starts + 1;
+}
+
+static void locate(const nki_kernel *k, uint32_t core, const ir_place *pl, nki_frame *out)
+{
+    const source *src = k->core[core].pr->ir->files.at[pl->file].src;
+    uint32_t n = 0, lo = 0, at = pl->lo < src->len ? pl->lo : src->len;
+    const uint32_t *starts = lines_of(k, core, pl->file, &n);
+    while (starts && n - lo > 1) {
+        uint32_t mid = lo + (n - lo) / 2;
+        if (starts[mid] <= at) {
+            lo = mid;
+        } else {
+            n = mid;
+        }
+    }
+    out->line = starts ? lo + 1 : 0;
+    out->col = starts ? at - starts[lo] + 1 : 0;
+}
+
+static nki_status frame(const nki_kernel *k, uint32_t core, uint32_t place, size_t depth,
+                        nki_frame *out)
+{
+    const ir *p = k->core[core].pr->ir;
     uint32_t at = frame_place(p, place, depth);
     if (!at) {
         return NKI_ERR_ARG;
@@ -71,12 +123,9 @@ static nki_status frame(const ir *p, uint32_t place, size_t depth, nki_frame *ou
     const ir_place *pl = &p->places.at[at];
     *out = (nki_frame){.file = "", .function = ir_text(p, p->kernel), .context = pl->parent};
     if (pl->file < p->files.n) {
-        const source *src = p->files.at[pl->file].src;
         out->file = ir_text(p, p->files.at[pl->file].name);
-        if (src) {
-            linecol l = source_locate(src, pl->lo < src->len ? pl->lo : src->len);
-            out->line = l.line;
-            out->col = l.col;
+        if (p->files.at[pl->file].src) {
+            locate(k, core, pl, out);
         }
     }
     for (uint32_t up = pl->parent; up; up = p->places.at[up].parent) {
@@ -93,15 +142,16 @@ nki_status nki_tool_instr_frame(const nki_kernel *k, uint32_t core, size_t instr
                                 nki_frame *out)
 {
     const ir_instr *in = instr_of(k, core, instr);
-    return in && out ? frame(program_of(k, core), in->place, depth, out) : NKI_ERR_ARG;
+    return in && out ? frame(k, core, in->place, depth, out) : NKI_ERR_ARG;
 }
 
 nki_status nki_tool_tensor_frame(const nki_kernel *k, uint32_t core, size_t tensor, size_t depth,
                                  nki_frame *out)
 {
     const ir *p = program_of(k, core);
-    return p && out && tensor < p->tensors.n ? frame(p, p->tensors.at[tensor].place, depth, out)
-                                             : NKI_ERR_ARG;
+    return p && out && tensor < p->tensors.n
+               ? frame(k, core, p->tensors.at[tensor].place, depth, out)
+               : NKI_ERR_ARG;
 }
 
 nki_status nki_tool_source(const nki_kernel *k, size_t i, const char **name, const char **text,

@@ -233,8 +233,8 @@ static uint32_t shape_of(const device_event *e, uint32_t i, size_t *shape)
     return ndim;
 }
 
-// The index in its tensor of the element at p; false: it is not of the tensor's own type.
-static bool index_at(const device_event *e, uint32_t tensor, const char *p, size_t *index)
+// The index in its tensor of the element at p.
+static void index_at(const device_event *e, uint32_t tensor, const char *p, size_t *index)
 {
     const ir_tensor *t = &e->program->tensors.at[tensor];
     bool chip = buffer_on_chip((buffer_kind)t->buffer);
@@ -253,7 +253,6 @@ static bool index_at(const device_event *e, uint32_t tensor, const char *p, size
         index[d] = at / unit;
         at %= unit;
     }
-    return true;
 }
 
 // Finds first, last and number of distinct indices of each dimension; an operand that has as many
@@ -283,10 +282,10 @@ static void box_add(box *b, const size_t *index, size_t ndim)
     b->elems++;
 }
 
-static bool find_box(const device_event *e, uint32_t i, const device_operand *o,
-                     nki_step_operand *out)
+static bool find_box(const device_event *e, uint32_t i, const device_operand *o, nki_range *ranges)
 {
-    const ir_tensor *t = &e->program->tensors.at[out->tensor];
+    uint32_t tensor = e->program->views.at[o->view].tensor;
+    const ir_tensor *t = &e->program->tensors.at[tensor];
     box b = {.elems = 0};
     if (o->dtype != (dtype)t->dtype) {
         return false;
@@ -295,16 +294,17 @@ static bool find_box(const device_event *e, uint32_t i, const device_operand *o,
         for (uint64_t n = 0; n < o->row_elems; n++) {
             const char *p = device_element(e, i, r, n);
             size_t index[NKI_MAX_DIMS] = {0};
-            if (!p || !index_at(e, (uint32_t)out->tensor, p, index)) {
+            if (!p) {
                 return false;
             }
+            index_at(e, tensor, p, index);
             box_add(&b, index, t->ndim);
         }
     }
     uint64_t inside = 1;
     for (uint32_t d = 0; d < t->ndim; d++) {
         size_t step = b.step[d] ? b.step[d] : 1, count = (b.hi[d] - b.lo[d]) / step + 1;
-        out->ranges[d] = (nki_range){b.lo[d], count, step};
+        ranges[d] = (nki_range){b.lo[d], count, step};
         inside *= count;
     }
     return inside == b.elems;
@@ -327,8 +327,17 @@ nki_status nki_step_operand_at(const nki_step *s, size_t i, nki_step_operand *ou
     out->written = o.written;
     out->dtype = (nki_dtype)o.dtype;
     out->ndim = shape_of(e, (uint32_t)i, out->shape);
-    out->boxed = find_box(e, (uint32_t)i, &o, out);
     return NKI_OK;
+}
+
+nki_status nki_step_operand_ranges(const nki_step *s, size_t i, nki_range *ranges)
+{
+    const core_state *c = s ? state(s, s->core) : NULL;
+    if (!c || !ranges || i >= c->at.operands) {
+        return NKI_ERR_ARG;
+    }
+    device_operand o = device_operand_at(&c->at, (uint32_t)i);
+    return o.rows && find_box(&c->at, (uint32_t)i, &o, ranges) ? NKI_OK : NKI_ERR_ARG;
 }
 
 nki_status nki_step_operand_read(const nki_step *s, size_t i, nki_tensor **out)

@@ -161,12 +161,13 @@ typedef struct nki_step_operand {
     int written;
     nki_dtype dtype;
     size_t ndim, shape[NKI_MAX_DIMS];  // as it is seen
-    int boxed;  // not 0: it is the ranges of its tensor, with what registers and memory add
-    nki_range ranges[NKI_MAX_DIMS];
 } nki_step_operand;
 
 // Errors: NKI_ERR_ARG beyond the last; tensor is NKI_NOWHERE for one that is absent.
 NKI_API nki_status nki_step_operand_at(const nki_step *s, size_t i, nki_step_operand *out);
+// Where it lies in its tensor now, a range a dimension of that. Errors: NKI_ERR_ARG also when it is no
+// such box, or of another type than the tensor.
+NKI_API nki_status nki_step_operand_ranges(const nki_step *s, size_t i, nki_range *ranges);
 // Its elements. Those that the instruction skips are 0. Owns and errors as nki_step_read.
 NKI_API nki_status nki_step_operand_read(const nki_step *s, size_t i, nki_tensor **out);
 
