@@ -61,6 +61,7 @@ const bind_fn bind_table[ISA_COUNT] = {
     ROW(loop_while),
     ROW(loop_end),
     ROW(device_print),
+    ROW(host_call),
 #undef ROW
 };
 

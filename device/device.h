@@ -67,11 +67,17 @@ const void *device_element(const device_event *e, uint32_t operand, uint32_t row
 const void *device_tensor_byte(const device_event *e, uint32_t tensor, uint32_t partition,
                                uint64_t at);
 
+enum { DEVICE_HOST_OPERANDS = 12 };
+
 typedef struct device_run_opts {
     uint32_t threads;  // 0, 1: the caller's; same bits for any number
     uint32_t seed;     // initial state of the random generators
     void (*print)(void *ctx, const char *text, size_t len);  // device_print
     void *print_ctx;
+    // host_call, instruction number `instr`: its operands in0.., io0.. as packed elements, NULL
+    // where absent. false ends the run with NKI_ERR_HOST. NULL: every call does.
+    bool (*host)(void *host_ctx, uint32_t args, void *const data[DEVICE_HOST_OPERANDS]);
+    void *host_ctx;
     bool as_written;                  // every copy is made, however little it matters
     uint64_t max_loop_trips;          // per dynamic loop entry, 0: 1e9; past it: loop_too_long
     const device_observer *observer;  // NULL: none, at no cost

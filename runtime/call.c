@@ -2,6 +2,7 @@
 
 #include "driver/clock.h"
 #include "lang/place.h"
+#include "runtime/host.h"
 #include "runtime/log.h"
 #include "runtime/step.h"
 
@@ -196,6 +197,8 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
                          .seed = ctx->opts.seed,
                          .print = ctx->opts.print,
                          .print_ctx = ctx->opts.print_ctx,
+                         .host = c->arg[2] ? host_run_call : NULL,
+                         .host_ctx = c->arg[2],
                          .stop = &c->stop,
                          .stopped_at = &stopped_at};
     uint64_t timeout_ns = c->stream->run_timeout_ns;
@@ -214,6 +217,9 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
     failure *f = NULL;
     if (st == NKI_ERR_CANCELLED || st == NKI_ERR_LIMIT) {
         f = fail_stopped(k, st, stopped_at);
+    } else if (st == NKI_ERR_HOST) {
+        f = host_run_failure(c->arg[2]);
+        f = f ? f : fail_run(k, st, &b.ds);
     } else if (st != NKI_OK) {
         f = fail_run(k, st, &b.ds);
     } else if (b.ds.first) {
@@ -282,6 +288,7 @@ static failure *run_kernel(command *c)
 
 static void fini_kernel(command *c)
 {
+    host_run_close(c->arg[2]);
     nki_kernel_release(c->arg[0]);
 }
 
@@ -303,7 +310,10 @@ nki_status call_prepare(nki_kernel *k, nki_stream *s, const nki_arg *args, size_
     c->arg[0] = nki_kernel_retain(k);
     c->label = nki_kernel_name(k);
     c->kernel = k;
-    nki_status st = bind_params(k, args, arg_count, c);
+    host_run *hosts;
+    nki_status st = host_run_open(k, &hosts);
+    c->arg[2] = hosts;
+    st = st == NKI_OK ? bind_params(k, args, arg_count, c) : st;
     for (size_t i = 0; st == NKI_OK && i < output_count; i++) {
         const nki_tensor_info *t = &k->outputs[i];
         st = into ? check_output(k, c, i, outputs[i])

@@ -9,16 +9,6 @@
 
 enum { WHY_BYTES = 400 };
 
-struct host_fn {
-    atomic_uint refs;
-    struct host_fn *next;  // registered; guarded by the context's lock
-    char *name;
-    signature sig;
-    host_ffi *ffi;
-    nki_fn fn;
-    void *ptr;
-};
-
 void host_fn_release(host_fn *h)
 {
     if (h && atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) == 1) {
@@ -113,14 +103,8 @@ nki_status nki_host_function(nki_context *ctx, const char *name, const char *sig
     return NKI_OK;
 }
 
-nki_status nki_op_host(nki_context *ctx, const char *name, nki_op **out)
+host_fn *host_fn_find(nki_context *ctx, const char *name)
 {
-    if (out) {
-        *out = NULL;
-    }
-    if (!ctx || !name || !out || !context_alive(ctx)) {
-        return NKI_ERR_ARG;
-    }
     pthread_mutex_lock(&ctx->lock);
     host_fn *h = ctx->hosts;
     while (h && strcmp(h->name, name) != 0) {
@@ -130,6 +114,18 @@ nki_status nki_op_host(nki_context *ctx, const char *name, nki_op **out)
         atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
     }
     pthread_mutex_unlock(&ctx->lock);
+    return h;
+}
+
+nki_status nki_op_host(nki_context *ctx, const char *name, nki_op **out)
+{
+    if (out) {
+        *out = NULL;
+    }
+    if (!ctx || !name || !out || !context_alive(ctx)) {
+        return NKI_ERR_ARG;
+    }
+    host_fn *h = host_fn_find(ctx, name);
     if (!h) {
         return context_fail(ctx, NKI_ERR_ARG, "no host function is registered as '%s'", name);
     }

@@ -201,6 +201,10 @@ static nki_status load(nki_kernel *k)
         }
     }
     describe(k);
+    st = host_sites_read(k);
+    if (st != NKI_OK) {
+        return st;
+    }
     COUNT(k->ctx, loads, 1);
     trace_span(k->ctx, "load", nki_kernel_name(k), start);
     LOG(k->ctx, NKI_LOG_INFO, "load", {"kernel", nki_kernel_name(k), 0},

@@ -477,6 +477,7 @@ void cost_of(const coster *c, uint32_t instr, cost *out)
     switch (in->op) {
     case ISA_fill_uninit:
     case ISA_device_print:
+    case ISA_host_call:
     case ISA_register_alloc: return;
     case ISA_register_move:
     case ISA_register_load:
@@ -516,7 +517,7 @@ void work_of(const coster *c, uint32_t instr, work *out)
     const ir_instr *in = &p->instrs.at[instr];
     const isa_info *row = &isa_table[in->op];
     *out = (work){0};
-    if (in->op == ISA_fill_uninit || in->op == ISA_device_print) {
+    if (in->op == ISA_fill_uninit || in->op == ISA_device_print || in->op == ISA_host_call) {
         return;
     }
     for (uint32_t k = 0; k < in->nargs; k++) {

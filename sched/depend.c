@@ -65,9 +65,10 @@ struct depend {
 
 typedef void (*touch_fn)(depend *d, uint32_t instr, const reach *r, bool write);
 
+// What the host sees of a program, in order.
 static bool prints(const ir_instr *in)
 {
-    return in->op == ISA_device_print;
+    return in->op == ISA_device_print || in->op == ISA_host_call;
 }
 
 static bool draws(const ir_instr *in)

@@ -262,6 +262,7 @@ void memory_footprints(memory_map *m, uint32_t i, footprint_list *out)
         add_value(m, p->args.at[in->args + k], writes_param(&isa_table[in->op].params[k]), out);
     }
     switch (in->op) {
+    case ISA_host_call:
     case ISA_device_print: add_state(m, MEM_PAPER, out); break;
     case ISA_rng:
     case ISA_rand2:

@@ -32,7 +32,19 @@ NKI_API nki_status nki_kernel_function(nki_kernel *k, const char *signature, nki
 NKI_API nki_status nki_kernel_signature(nki_kernel *k, const char **out);
 
 // Registers fn under a name: nki_op_host() makes an op of it, which then runs in streams between
-// kernels as a kernel does. A name registered again replaces the function for later nki_op_host().
+// kernels as a kernel does. A name registered again replaces the function for later nki_op_host()
+// and later calls of kernels.
+//
+// A kernel calls it itself with
+//
+//     from nki.host import call
+//     call("NAME", "i32(in f32[n,m] x, out f32[n] sums, i64 n)", x, sums)
+//
+// tensors in HBM, one a tensor parameter, at most 6 to read and 6 to write; sizes and the pointer
+// are passed by themselves, other numbers are not. The signature is part of the kernel, and checked
+// against its tensors when the kernel is compiled or loaded (NKI_ERR_ARG). When the kernel is
+// called, a function must be registered under the name with an equal signature: else NKI_ERR_ARG
+// before anything runs. It sees what the kernel did before, and is done before what comes after.
 //
 // fn is called on the thread that runs the device, one call at a time for each device. It may
 // submit work but not synchronise with its device.

@@ -363,6 +363,40 @@ static void print(void **state)
     prog_fini(&g);
 }
 
+static bool add_them(void *ctx, uint32_t args, void *const *data)
+{
+    float *x = data[0], *y = data[DEVICE_HOST_OPERANDS / 2];
+    ++*(int *)ctx;
+    for (int i = 0; i < 6; i++) {
+        y[i] += x[i];
+    }
+    return data[1] == NULL && data[DEVICE_HOST_OPERANDS / 2 + 1] == NULL && args != UINT32_MAX;
+}
+
+static void host_call(void **state)
+{
+    (void)state;
+    prog g;
+    setup(&g, 3);
+    float left[6] = {0, 1, 2, 3, 4, 5}, right[6] = {5, 5, 5, 5, 5, 5};
+    uint32_t x = prog_param(&g, DT_float32, 2, 3, left);
+    uint32_t y = prog_param(&g, DT_float32, 2, 3, right);
+    ir_arg name = ira_kind(IRA_STR, ir_str(g.p, "f", 1));
+    EMIT(&g, host_call, ENG_SYNC, name, name, V(x), NONE, NONE, NONE, NONE, NONE, V(y), NONE, NONE,
+         NONE, NONE, NONE);
+    const char *err;
+    int calls = 0;
+    assert_int_equal(device_bind(&g.pr, &g.dp, &err), NKI_OK);
+    device_run_opts o = {.host = add_them, .host_ctx = &calls};
+    assert_int_equal(device_run(g.core, g.dp, g.params, g.outs, &o, &g.ds), NKI_OK);
+    assert_int_equal(calls, 1);
+    assert_true(right[0] == 5.0f && right[5] == 10.0f);
+    assert_int_equal(g.p->instrs.at[0].op, ISA_host_call);
+    o.host = NULL;
+    assert_int_equal(device_run(g.core, g.dp, g.params, g.outs, &o, &g.ds), NKI_ERR_HOST);
+    prog_fini(&g);
+}
+
 static void indirect(void **state)
 {
     (void)state;
@@ -540,6 +574,7 @@ int main(void)
         cmocka_unit_test(loops),
         cmocka_unit_test(endless),
         cmocka_unit_test(print),
+        cmocka_unit_test(host_call),
         cmocka_unit_test(indirect),
         cmocka_unit_test(output_views),
         cmocka_unit_test(rejected),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <nki/nki.h>
+#include <nki/tool.h>
 
 #include <string.h>
 
@@ -173,9 +174,171 @@ static void host_function__runs_between_kernels(void **state)
     nki_context_release(ctx);
 }
 
+// ---- calls that a kernel makes
+
+// y = 2x on the chip, z = running sums on the host of a column of y, out = z + 1 on the chip.
+static const char calls_text[] =
+    "import nki\n"
+    "import nki.isa as nisa\n"
+    "import nki.language as nl\n"
+    "from nki.host import call\n"
+    "def on_chip(src, op, number):\n"
+    "    t = nl.ndarray(src.shape, dtype=src.dtype, buffer=nl.sbuf)\n"
+    "    out = nl.ndarray(src.shape, dtype=src.dtype, buffer=nl.shared_hbm)\n"
+    "    nisa.dma_copy(dst=t, src=src)\n"
+    "    nisa.tensor_scalar(dst=t, data=t, op0=op, operand0=number)\n"
+    "    nisa.dma_copy(dst=out, src=t)\n"
+    "    return out\n"
+    "@nki.jit\n"
+    "def sums(x):\n"
+    "    y = on_chip(x, nl.multiply, 2.0)\n"
+    "    z = nl.ndarray((x.shape[0], 1), dtype=x.dtype, buffer=nl.shared_hbm)\n"
+    "    call('running_sums', 'i32(f32[n,one] column, out f32[n,one] sums, i64 n, ptr calls)', "
+    "y[:, 1:2], z)\n"
+    "    return on_chip(z, nl.add, 1.0)\n"
+    "@nki.jit\n"
+    "def many(x):\n"
+    "    y = on_chip(x, nl.multiply, 1.0)\n"
+    "    for i in nl.dynamic_range(5):\n"
+    "        call('bump', 'i32(inout f32[n,m] y, i32 n, i32 m)', y)\n"
+    "    return on_chip(y, nl.add, 0.0)\n"
+    "@nki.jit\n"
+    "def wrong(x, signature, given):\n"
+    "    y = on_chip(x, nl.multiply, 1.0)\n"
+    "    call('bump', signature, *[y for i in range(given)])\n"
+    "    return y\n";
+
+static int32_t running_sums(const float *x, float *out, int64_t n, void *calls)
+{
+    float sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = sum += x[i];
+    }
+    ++*(int *)calls;
+    return x[0] < 0 ? 7 : 0;
+}
+
+static int32_t bump(float *y, int32_t n, int32_t m)
+{
+    for (int32_t i = 0; i < n * m; i++) {
+        y[i] += 1;
+    }
+    return 0;
+}
+
+static nki_status compile_calls(nki_context *ctx, const char *entry, const nki_arg *args, size_t n,
+                                nki_kernel **k)
+{
+    const nki_source src = {"calls.nki", calls_text, sizeof calls_text - 1};
+    return nki_kernel_compile(ctx, &src, entry, args, n, NULL, NULL, k);
+}
+
+static void kernel__calls_the_host(void **state)
+{
+    (void)state;
+    nki_context *ctx = context();
+    float in[3 * 2] = {1, 2, 3, 4, 5, 6}, out[3] = {0};
+    nki_tensor *x = NULL, *y = NULL;
+    nki_kernel *k = NULL, *again = NULL;
+    size_t len = 0;
+    int calls = 0;
+    assert_int_equal(
+        nki_tensor_from(ctx, NKI_FLOAT32, 2, (const size_t[]){3, 2}, in, NKI_FLOAT32, &x), NKI_OK);
+    if (compile_calls(ctx, "sums", NKI_ARGS(NKI_T(x)), &k) != NKI_OK) {
+        fail_msg("%s", nki_context_error(ctx));
+    }
+    // Nothing, and another signature, under the name: refused before anything runs.
+    assert_int_equal(nki_kernel_call(k, NKI_ARGS(NKI_T(x)), &y, 1, NULL, NULL), NKI_ERR_ARG);
+    assert_non_null(strstr(nki_context_error(ctx), "calls.nki:16:"));
+    assert_non_null(strstr(nki_context_error(ctx), "nothing is registered"));
+    assert_int_equal(nki_host_function(ctx, "running_sums", "i32(f32[n] x, out f32[n] y)",
+                                       (nki_fn)running_sums, NULL),
+                     NKI_OK);
+    assert_int_equal(nki_kernel_call(k, NKI_ARGS(NKI_T(x)), &y, 1, NULL, NULL), NKI_ERR_ARG);
+    assert_non_null(strstr(nki_context_error(ctx), "it is registered as i32("));
+    assert_int_equal(
+        nki_host_function(ctx, "running_sums",
+                          "i32(in float32[n,one] column, out f32[n, one] sums, i64 n, ptr calls)",
+                          (nki_fn)running_sums, &calls),
+        NKI_OK);
+    // From its own container, in program order and in others, it is the same.
+    const void *bytes = nki_kernel_neff(k, &len);
+    assert_int_equal(nki_kernel_load(ctx, bytes, len, &again), NKI_OK);
+    assert_int_equal(nki_kernel_verify(again), NKI_OK);
+    for (int round = 0; round < 4; round++) {
+        if (round) {
+            assert_int_equal(nki_tool_reorder(again, (uint64_t)round), NKI_OK);
+        }
+        if (nki_kernel_call(again, NKI_ARGS(NKI_T(x)), &y, 1, NULL, NULL) != NKI_OK) {
+            fail_msg("%s", nki_context_error(ctx));
+        }
+        assert_int_equal(nki_tensor_copy_out(y, out, NKI_FLOAT32, 3), NKI_OK);
+        assert_true(out[0] == 5.0f && out[1] == 13.0f && out[2] == 25.0f);
+        nki_tensor_release(y);
+    }
+    assert_int_equal(calls, 4);
+    // A failure has the place of the call.
+    in[1] = -2;
+    assert_int_equal(nki_tensor_copy_in(x, in, NKI_FLOAT32, 6), NKI_OK);
+    assert_int_equal(nki_kernel_call(k, NKI_ARGS(NKI_T(x)), &y, 1, NULL, NULL), NKI_ERR_HOST);
+    assert_non_null(strstr(nki_context_error(ctx), "calls.nki:16:"));
+    assert_non_null(strstr(nki_context_error(ctx), "'running_sums': it returned 7"));
+    nki_kernel_release(again);
+    nki_kernel_release(k);
+    // In a loop, read and written in place.
+    assert_int_equal(
+        nki_host_function(ctx, "bump", "i32(inout f32[n,m] y, i32 n, i32 m)", (nki_fn)bump, NULL),
+        NKI_OK);
+    assert_int_equal(compile_calls(ctx, "many", NKI_ARGS(NKI_T(x)), &k), NKI_OK);
+    assert_int_equal(nki_kernel_call(k, NKI_ARGS(NKI_T(x)), &y, 1, NULL, NULL), NKI_OK);
+    float six[6];
+    assert_int_equal(nki_tensor_copy_out(y, six, NKI_FLOAT32, 6), NKI_OK);
+    assert_true(six[0] == 6.0f && six[1] == 3.0f && six[5] == 11.0f);
+    nki_tensor_release(y);
+    nki_kernel_release(k);
+    nki_tensor_release(x);
+    nki_context_release(ctx);
+}
+
+static void kernel__host_calls_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *signature;
+        int given;
+        nki_status st;
+        const char *says;
+    } cases[] = {
+        {"i32(f32[n,m] y)", 2, NKI_ERR_DIAG, "takes 1 tensors, 2 are given"},
+        {"bump", 1, NKI_ERR_DIAG, "is no signature"},
+        {"i32(f32[1,2,3] y)", 1, NKI_ERR_ARG, "calls.nki:27:"},
+        {"i32(f32[n,m,k] y)", 1, NKI_ERR_ARG, "with 2 dimensions; the signature says"},
+        {"i32(f32[n,n] y)", 1, NKI_ERR_ARG, "the signature says n = 3"},
+        {"i32(bf16[n,m] y)", 1, NKI_ERR_ARG, "the signature says bfloat16"},
+        {"i32(f32[n,m] y, f64 scale)", 1, NKI_ERR_ARG, "no number but sizes"},
+        {"i32(f32[n,m y)", 1, NKI_ERR_ARG, "signature"},
+    };
+    nki_context *ctx = context();
+    nki_tensor *x = NULL;
+    assert_int_equal(nki_tensor_create(ctx, NKI_FLOAT32, 2, (const size_t[]){3, 2}, &x), NKI_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        nki_kernel *k = NULL;
+        nki_status st = compile_calls(
+            ctx, "wrong", NKI_ARGS(NKI_T(x), NKI_S(cases[i].signature), NKI_I(cases[i].given)), &k);
+        if (st != cases[i].st || !strstr(nki_context_error(ctx), cases[i].says)) {
+            fail_msg("%s: %s: %s", cases[i].signature, nki_status_name(st), nki_context_error(ctx));
+        }
+        assert_null(k);
+    }
+    nki_tensor_release(x);
+    nki_context_release(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernel__calls_the_host),
+        cmocka_unit_test(kernel__host_calls_are_checked),
         cmocka_unit_test(kernel__is_a_c_function),
         cmocka_unit_test(signature__errors_have_a_place),
         cmocka_unit_test(host_function__runs_between_kernels),
