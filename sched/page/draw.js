@@ -138,7 +138,7 @@ function drawLane(l, y, h) {
     if (evFlags[i] & 1 && ww > 2) { cx.fillStyle = "#0004"; for (let x = xa + 2; x < xa + ww; x += 5) cx.fillRect(x, top, 1, hh); }
     if (!path && isCritical[i]) { cx.fillStyle = P.crit; cx.fillRect(xa, y + h - 3, ww, 2); }
     const xt = dma ? Math.max(LEFT, Math.min(X(evIssued[i]), xa + ww)) : xa;
-    if (xa + ww - xt > 34) {
+    if (xa + ww - xt > 34 && !dimmed) {
       cx.save(); cx.beginPath(); cx.rect(xt, y, xa + ww - xt - 3, h); cx.clip();
       cx.fillStyle = "#fff"; cx.fillText((path ? D.tracks[evTrack[i]].name + " " : "") + D.strings[op], xt + 4, y + h / 2);
       cx.restore();
