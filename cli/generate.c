@@ -128,10 +128,16 @@ bool generator_fill(const generator *g, nki_tensor *t)
     size_t count = nki_tensor_count(t), ndim = nki_tensor_ndim(t);
     size_t cols = ndim ? nki_tensor_shape(t)[ndim - 1] : 1;
     size_t rows = ndim > 1 ? nki_tensor_shape(t)[ndim - 2] : 1;
-    bool is_float = nki_dtype_is_float(nki_tensor_dtype(t));
-    void *data = malloc(count * sizeof(float) + 1);
+    nki_dtype d = nki_tensor_dtype(t);
+    bool is_float = nki_dtype_is_float(d);
+    void *data = calloc(count + 1, sizeof(float));
     if (!data) {
         return false;
+    }
+    if (g->kind == GEN_ZEROS) {  // the one value that packed words have too
+        bool ok = nki_tensor_copy_in(t, data, d, count) == NKI_OK;
+        free(data);
+        return ok;
     }
     for (size_t i = 0; i < count; i++) {
         double v = element(g, i, cols ? i / cols % rows : 0, cols ? i % cols : 0);
@@ -143,7 +149,6 @@ bool generator_fill(const generator *g, nki_tensor *t)
                                           : (uint32_t)(v > UINT32_MAX ? UINT32_MAX : v);
         }
     }
-    nki_dtype d = nki_tensor_dtype(t);
     bool is_signed = d == NKI_INT8 || d == NKI_INT16 || d == NKI_INT32;
     nki_dtype from = is_float ? NKI_FLOAT32 : is_signed ? NKI_INT32 : NKI_UINT32;
     bool ok = nki_tensor_copy_in(t, data, from, count) == NKI_OK;

@@ -206,6 +206,16 @@ static void shape_text(const size_t *shape, size_t ndim, char *out, size_t room)
     }
 }
 
+// printf writes some NaNs as "-nan".
+static void print_number(double v)
+{
+    if (v != v) {
+        fputs("nan", stdout);
+    } else {
+        printf("%.9g", v);
+    }
+}
+
 void result_summary(const result *r)
 {
     npy_array a;
@@ -230,7 +240,8 @@ void result_summary(const result *r)
         sum += v;
     }
     if (a.count > nan) {
-        printf(" min %.9g max %.9g mean %.9g", lo, hi, sum / (double)(a.count - nan));
+        printf(" min %.9g max %.9g mean ", lo, hi);
+        print_number(sum / (double)(a.count - nan));
     } else {
         printf(" min - max - mean -");
     }

@@ -189,7 +189,7 @@ static int generated(session *s, value *v, const char *text, const char *word)
     }
     if (!generator_fill(&g, v->tensor)) {
         return is_packed(v->spec.dtype)
-                   ? usage_error("'%s': packed words cannot be generated; give a file", word)
+                   ? usage_error("'%s': packed words can only be zeros; give a file", word)
                    : other_error("out of memory for '%s'", word);
     }
     v->kind = VALUE_TENSOR;

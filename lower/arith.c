@@ -153,11 +153,6 @@ static bool num(value v, double *d)
     }
 }
 
-int64_t arith_int(value v)
-{
-    return v.tag == V_INT ? v.u.i : v.u.b;
-}
-
 static value repeat(interp *it, value seq, int64_t n)
 {
     n = n < 0 ? 0 : n;
@@ -251,10 +246,10 @@ static value seq_op(interp *it, ast_op op, value a, value b)
         bool sa = a.tag == V_LIST || a.tag == V_TUPLE || a.tag == V_STR || a.tag == V_BYTES;
         bool sb = b.tag == V_LIST || b.tag == V_TUPLE || b.tag == V_STR || b.tag == V_BYTES;
         if (sa && (b.tag == V_INT || b.tag == V_BOOL)) {
-            return repeat(it, a, arith_int(b));
+            return repeat(it, a, as_int(b));
         }
         if (sb && (a.tag == V_INT || a.tag == V_BOOL)) {
-            return repeat(it, b, arith_int(a));
+            return repeat(it, b, as_int(a));
         }
     }
     if (a.tag == V_SET && b.tag == V_SET &&
@@ -385,7 +380,7 @@ value binary_op(interp *it, ast_op op, value a, value b)
                              : op == OP_BITOR ? a.u.b | b.u.b
                                               : a.u.b != b.u.b);
             }
-            value r = int_op(it, op, arith_int(a), arith_int(b));
+            value r = int_op(it, op, as_int(a), as_int(b));
             return r.tag == V_UNDEF ? bad_operands(it, op, a, b) : r;
         }
         value r = float_op(it, op, x, y);
@@ -412,7 +407,7 @@ value unary_op(interp *it, ast_op op, value v)
         return t < 0 ? VERR : VBOOL(!t);
     }
     if (v.tag == V_INT || v.tag == V_BOOL) {
-        int64_t i = arith_int(v);
+        int64_t i = as_int(v);
         if (op == OP_NEG) {
             return i == INT64_MIN ? overflow(it, "-") : VINT(-i);
         }

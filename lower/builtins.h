@@ -9,10 +9,6 @@ static inline bool is_num(value v)
 {
     return v.tag == V_INT || v.tag == V_BOOL || v.tag == V_FLOAT;
 }
-static inline int64_t as_int(value v)  // of an int or a bool
-{
-    return v.tag == V_BOOL ? v.u.b : v.u.i;
-}
 static inline double as_double(value v)
 {
     return v.tag == V_FLOAT ? v.u.d : (double)as_int(v);

@@ -27,7 +27,7 @@ value contains(interp *it, value c, value item)
         }
         if (item.tag == V_INT || item.tag == V_BOOL) {
             const vrange *r = c.u.range;
-            int64_t i = arith_int(item);
+            int64_t i = as_int(item);
             bool in = r->step > 0 ? i >= r->start && i < r->stop : i <= r->start && i > r->stop;
             uint64_t d =
                 r->step > 0 ? (uint64_t)i - (uint64_t)r->start : (uint64_t)r->start - (uint64_t)i;
@@ -74,7 +74,7 @@ value contains(interp *it, value c, value item)
 bool as_index(interp *it, value v, int64_t *out)
 {
     if (v.tag == V_INT || v.tag == V_BOOL) {
-        *out = arith_int(v);
+        *out = as_int(v);
         return true;
     }
     value r = call_special(it, v, N(__index__), NULL, 0);
@@ -94,10 +94,10 @@ bool as_index(interp *it, value v, int64_t *out)
 
 void slice_bounds(const vslice *s, int64_t n, int64_t *start, int64_t *stop, int64_t *step)
 {
-    *step = s->step.tag == V_NONE ? 1 : arith_int(s->step);
+    *step = s->step.tag == V_NONE ? 1 : as_int(s->step);
     int64_t lo = *step < 0 ? -1 : 0, hi = *step < 0 ? n - 1 : n;
-    int64_t a = s->start.tag == V_NONE ? (*step < 0 ? hi : lo) : arith_int(s->start);
-    int64_t b = s->stop.tag == V_NONE ? (*step < 0 ? lo : hi) : arith_int(s->stop);
+    int64_t a = s->start.tag == V_NONE ? (*step < 0 ? hi : lo) : as_int(s->start);
+    int64_t b = s->stop.tag == V_NONE ? (*step < 0 ? lo : hi) : as_int(s->stop);
     if (s->start.tag != V_NONE) {
         a = a < 0 ? (a + n < lo ? lo : a + n) : a > hi ? hi : a;
     }

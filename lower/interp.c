@@ -24,6 +24,12 @@ static const source *source_of(const vmodule *m)
     return m && m->lm && m->lm->ast ? m->lm->ast->src : NULL;
 }
 
+// What f->at points into.
+static const source *frame_source(const frame *f)
+{
+    return f->src ? f->src : source_of(f->module);
+}
+
 static bool hidden(const frame *f)
 {
     return f->module && f->module->builtin;
@@ -38,7 +44,7 @@ loc interp_loc(interp *it)
     if (!f || !f->at) {
         return (loc){0};
     }
-    return (loc){source_of(f->module), f->at->at};
+    return (loc){frame_source(f), f->at->at};
 }
 
 // A parameter's value when it is short: "i=2". Locals hold what it was last set to.
@@ -97,7 +103,7 @@ static struct exc_trace *capture(interp *it)
                 t->step[t->n++] = (trace_step){{0}, "further calls are not shown"};
                 break;
             }
-            t->step[t->n++] = (trace_step){{source_of(up->module), up->at->at}, show_call(it, f)};
+            t->step[t->n++] = (trace_step){{frame_source(up), up->at->at}, show_call(it, f)};
         }
     }
     return t;
@@ -255,7 +261,7 @@ bool stack_ok(interp *it)
     // The innermost call, wherever in it the stack ran out: the same place in every build.
     const frame *f = it->top;
     loc at =
-        f && f->prev && f->call ? (loc){source_of(f->prev->module), f->call->at} : interp_loc(it);
+        f && f->prev && f->call ? (loc){frame_source(f->prev), f->call->at} : interp_loc(it);
     interp_raise(it, diag_recursion_too_deep(&it->pend, at));
     return false;
 }

@@ -56,6 +56,7 @@ typedef struct frame {
     vclass *cls;      // UNIT_CLASS: the class being made; functions: owner, for super()
     const ast *call;  // the call in prev that made this frame; NULL for the first
     const ast *at;    // being evaluated
+    const source *src;  // what `at` points into; NULL: the module's
     sym id;           // function's name
     loop_ctx *loops;
     uint32_t place;  // PLACE_CALL of this frame, IR_NONE: not made
@@ -272,7 +273,10 @@ bool assign_to(interp *it, const ast *target, value v);
 // ---- arith.c
 value unary_op(interp *it, ast_op op, value v);
 value binary_op(interp *it, ast_op op, value a, value b);
-int64_t arith_int(value v);  // of an int or a bool
+static inline int64_t as_int(value v)  // of an int or a bool
+{
+    return v.tag == V_BOOL ? v.u.b : v.u.i;
+}
 // ---- container.c
 value contains(interp *it, value container, value item);
 value get_index(interp *it, value obj, value key);

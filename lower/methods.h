@@ -34,7 +34,6 @@ bool text_args(interp *it, const args *a, value self, const char *name, uint32_t
 bool text_is_wide(value v);  // has characters past ASCII
 // methods_number.c: int, bool, float
 value number_method(interp *it, value self, sym id);
-int64_t method_int(value v);  // of an int or a bool
 // methods_dict.c: dict, its views, set and frozenset
 value dict_method(interp *it, value self, sym id);
 value set_method(interp *it, value self, sym id);

@@ -7,14 +7,9 @@
 
 #define COUNT(t) (sizeof(t) / sizeof(t)[0])
 
-int64_t method_int(value v)
-{
-    return v.tag == V_BOOL ? v.u.b : v.u.i;
-}
-
 static value int_bit_length(interp *it, const args *a)
 {
-    int64_t i = method_int(it->native_self);
+    int64_t i = as_int(it->native_self);
     if (!method_args(it, a, "int", "bit_length", 0, 0)) {
         return VERR;
     }
@@ -24,7 +19,7 @@ static value int_bit_length(interp *it, const args *a)
 
 static value int_bit_count(interp *it, const args *a)
 {
-    int64_t i = method_int(it->native_self);
+    int64_t i = as_int(it->native_self);
     if (!method_args(it, a, "int", "bit_count", 0, 0)) {
         return VERR;
     }
@@ -42,7 +37,7 @@ static value number_conjugate(interp *it, const args *a)
 
 static value int_ratio(interp *it, const args *a)
 {
-    int64_t i = method_int(it->native_self);
+    int64_t i = as_int(it->native_self);
     return method_args(it, a, "int", "as_integer_ratio", 0, 0)
                ? v_tuple(it, (value[]){VINT(i), VINT(1)}, 2)
                : VERR;
@@ -217,7 +212,7 @@ value number_method(interp *it, value self, sym id)
 {
     bool is_float = self.tag == V_FLOAT;
     if (id == N(real) || (!is_float && strcmp(id->text, "numerator") == 0)) {
-        return is_float ? self : VINT(method_int(self));
+        return is_float ? self : VINT(as_int(self));
     }
     if (id == N(imag)) {
         return is_float ? VFLT(0) : VINT(0);

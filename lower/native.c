@@ -774,7 +774,7 @@ static void fill_nki(interp *it, vmodule *m)
         const char *name;
         vtype t;
     } types[] = {{"NkiTensor", T_TENSOR}, {"VirtualRegister", T_REGISTER}, {"NkiInstruction", T_INSTR},
-                 {"MemoryRegion", T_REGION}};
+                 {"MemoryRegion", T_REGION}, {"DType", T_DTYPE}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         put(it, m, types[i].name, VID(V_TYPE, types[i].t));
     }

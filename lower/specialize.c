@@ -167,7 +167,7 @@ static value expression_arg(interp *it, vmodule *m, const lower_arg *a)
     *ma = (module_ast){.src = a->expr_src, .body = st};
     *lm = (loaded_module){.path = arena_printf(it->mem, "<argument %u>", it->p->args.n + it->modules.n), .name = "<argument>", .ast = ma};
     vmodule *em = module_of(it, lm);
-    frame f = {.unit = em->unit, .module = m, .at = a->expr, .limit = UINT32_MAX, .id = em->id, .prev = it->top};
+    frame f = {.unit = em->unit, .module = m, .at = a->expr, .limit = UINT32_MAX, .id = em->id, .prev = it->top, .src = a->expr_src};
     unit *u = NEW(it->mem, unit);
     *u = *em->unit;
     u->kind = UNIT_FUNC;  // names are looked up in m, without a limit

@@ -519,7 +519,7 @@ static void mark(const ir *p, param_type t, ir_arg a, uint8_t *tensors)
         for (int i = 0; i < a.aux; i++) {
             mark(p, t, p->args.at[a.v + (uint32_t)i], tensors);
         }
-    } else if ((t == PT_OUT || t == PT_INOUT || t == PT_TENSORS) && a.kind == IRA_VIEW) {
+    } else if ((t == PT_OUT || t == PT_INOUT) && a.kind == IRA_VIEW) {
         tensors[p->views.at[a.v].tensor] = 1;
     }
 }

@@ -136,4 +136,16 @@ check 0 'out0 \[4, 2\] float32
  \[0, 0\],
  \[1, 1\],
  \[1, 1\]\]' '' "$NKI" run halves.nki 'x=float32[4,2]:zeros' --grid 2 --print
+# A mistake in an argument's value points at the value.
+cat >value.nki <<'END'
+import nki
+import nki.language as nl
+
+@nki.jit
+def kernel(x, f):
+    return x
+END
+check 1 '' '<value of f>:1:4: error\[name_error\]: name ?foo? is not defined*' "$NKI" check value.nki 'x=float32[2,2]' 'f=1, foo'
+check 0 'out0 \[2, 2\] float8_e5m2_x4*' '' "$NKI" run --target trn3 value.nki 'x=float8_e5m2_x4[2,2]:zeros' f=1
+check 2 '' '*packed words can only be zeros; give a file*' "$NKI" run --target trn3 value.nki 'x=float8_e5m2_x4[2,2]:ones' f=1
 done_testing

@@ -26,7 +26,7 @@ import numpy as np
 import ref
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TABLES = ["convert", "alu", "activation", "reduce", "matmul", "move", "search", "dma", "views", "control", "language", "extra", "cores", "mx"]
+TABLES = ["convert", "alu", "activation", "reduce", "matmul", "move", "search", "dma", "views", "control", "language", "extra", "cores", "mx", "indirect", "names"]
 CASES = {}
 
 HELPERS = {
