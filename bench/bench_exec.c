@@ -4,7 +4,8 @@
 //
 // Prints TSV: name, iters, ns_per_op (median), spread ((third quartile - first) / median), ratio. A
 // row PROGRAM.numpy is the ratio's base; PROGRAM.nki's ratio is how often it fits into that,
-// PROGRAM.floor's how often the machine's own limit does. Both sides compute the same numbers:
+// PROGRAM.check's how often a run with the run-time checks does, PROGRAM.floor's how often the
+// machine's own limit does. Both sides compute the same numbers:
 // their sums are compared, and a difference ends the run with status 3.
 #include <math.h>
 #include <nki/nki.h>
@@ -218,12 +219,13 @@ static bool wanted(const char *name, char **programs, int count)
 }
 
 // All rows of one program. Returns an exit status.
-static int measure(const struct options *o, nki_context *ctx, const struct floors *f,
-                   const struct program *p)
+static int measure(const struct options *o, nki_context *ctx, nki_context *checked,
+                   const struct floors *f, const struct program *p)
 {
     struct sample numpy;
     struct sample one_array;
     struct sample ours;
+    struct sample check;
     if (!run_numpy(o, p, "", &numpy) || !run_numpy(o, p, "--one-array", &one_array)) {
         (void)fprintf(stderr, "%s: numpy_ops.py failed\n", p->name);
         return 4;
@@ -237,8 +239,12 @@ static int measure(const struct options *o, nki_context *ctx, const struct floor
     struct sample floor = {1, fmax(p->flops / f->flop_per_ns, p->bytes / f->stream_bytes_per_ns),
                            0.0, 0.0};
     row(p->name, "floor", &floor, numpy.median_ns / floor.median_ns);
-    if (!run_ours(o, ctx, p, &ours)) {
+    if (!run_ours(o, ctx, p, &ours) || !run_ours(o, checked, p, &check)) {
         return 1;
+    }
+    if (check.check != ours.check) {
+        (void)fprintf(stderr, "%s: a run with checks gives another result\n", p->name);
+        return 3;
     }
     // A fast wrong answer is no result: its time is not shown.
     if (!(fabs(ours.check - numpy.check) <= 1e-4 * fabs(numpy.check))) {
@@ -247,6 +253,7 @@ static int measure(const struct options *o, nki_context *ctx, const struct floor
         return 3;
     }
     row(p->name, "nki", &ours, numpy.median_ns / ours.median_ns);
+    row(p->name, "check", &check, numpy.median_ns / check.median_ns);
     if (o->threads == 1 && ours.median_ns < 0.9 * floor.median_ns) {
         (void)printf(
             "# %s.nki is faster than this machine can be: busy while the floors were measured?\n",
@@ -270,8 +277,11 @@ int main(int argc, char **argv)
     nki_context_opts opts = NKI_CONTEXT_OPTS_INIT;
     opts.threads = o.threads;
     nki_context *ctx = NULL;
+    nki_context *checked = NULL;
     const char *why = NULL;
-    if (nki_context_create(&opts, &ctx, &why) != NKI_OK) {
+    nki_status st = nki_context_create(&opts, &ctx, &why);
+    opts.check = 1;
+    if (st != NKI_OK || nki_context_create(&opts, &checked, &why) != NKI_OK) {
         (void)fprintf(stderr, "bench_exec: %s\n", why ? why : "no context");
         free(programs);
         return 4;
@@ -284,10 +294,11 @@ int main(int argc, char **argv)
     int status = 0;
     for (size_t i = 0; i < PROGRAM_COUNT; i++) {
         if (wanted(PROGRAMS[i].name, programs, program_count)) {
-            int st = measure(&o, ctx, &f, &PROGRAMS[i]);
-            status = st > status ? st : status;
+            int one = measure(&o, ctx, checked, &f, &PROGRAMS[i]);
+            status = one > status ? one : status;
         }
     }
+    nki_context_release(checked);
     nki_context_release(ctx);
     free(programs);
     return status;

@@ -97,7 +97,7 @@ typedef struct session {
     nki_context *ctx;
     nki_diags *diags;
     nki_times times;
-    size_t rendered;  // bytes of the rendering already shown
+    size_t findings;  // of the run-time checks
 } session;
 
 int session_open(session *s, cli_opts *o);

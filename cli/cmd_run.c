@@ -113,6 +113,9 @@ static int run_kernel(session *s, nki_kernel *k, value_list *v)
     if (st == EXIT_DONE) {
         st = show(s, &r, min_ms, max_ms);
     }
+    if (st == EXIT_DONE && s->findings) {
+        st = EXIT_DIAG;
+    }
     st = debug_close(d, st);
     results_free(&r);
     nki_kernel_release(k);

@@ -75,7 +75,11 @@ static int call_repeatedly(session *s, nki_kernel *k, value_list *v, void **save
         if (i >= s->o->warmup) {
             ms[i - s->o->warmup] = now_ms() - start;
         }
-        session_show(s);
+        if (i == 0) {
+            s->findings = nki_diags_errors(s->diags) + nki_diags_warnings(s->diags);
+            session_show(s);
+        }
+        nki_diags_clear(s->diags);  // a repetition finds the same
     }
     return EXIT_DONE;
 }

@@ -31,6 +31,7 @@ int session_open(session *s, cli_opts *o)
     c.step_limit = o->step_limit;
     c.threads = o->threads;
     c.seed = o->seed;
+    c.check = o->run_checks;
     c.print = print_text;
     const char *why = NULL;
     nki_status st = nki_context_create(&c, &s->ctx, &why);

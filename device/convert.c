@@ -3,6 +3,12 @@
 void device_convert(void *dst, dtype dd, ptrdiff_t dst_stride_bytes, const void *src, dtype sd,
                     ptrdiff_t src_stride_bytes, size_t n)
 {
+    convert_with(kern_get(), dst, dd, dst_stride_bytes, src, sd, src_stride_bytes, n);
+}
+
+void convert_with(const kernels *k, void *dst, dtype dd, ptrdiff_t dst_stride_bytes,
+                  const void *src, dtype sd, ptrdiff_t src_stride_bytes, size_t n)
+{
     enum { STEP = 256 };
     unsigned dsize = dtype_size(dd), ssize = dtype_size(sd);
     char *d = dst;
@@ -11,7 +17,6 @@ void device_convert(void *dst, dtype dd, ptrdiff_t dst_stride_bytes, const void 
         copy_strided(d, dst_stride_bytes, s, src_stride_bytes, n, ssize);
         return;
     }
-    const kernels *k = kern_get();
     if (!k->load[sd] || !k->store[dd]) {
         return;  // packed types have no values
     }

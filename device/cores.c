@@ -223,11 +223,14 @@ static nki_status meet(launch *l)
             receive(l, &l->x[i]);
         }
     }
+    if (a->check && a->sync.barrier) {
+        check_met(a->check);
+    }
     for (uint32_t i = 0; i < l->n; i++) {
         exec *x = &l->x[i];
         x->status = NKI_OK;
         x->ip++;
-        if (l->opts.observer) {
+        if (exec_is_watched(x)) {
             observe_met(x, x->sync.b);
         }
         if (x->status != NKI_OK) {
@@ -256,6 +259,25 @@ static nki_status run_all(launch *l)
             return st;
         }
     }
+}
+
+static nki_status run_checked(launch *l)
+{
+    if (!l->opts.check || !l->ds) {
+        l->opts.check = false;
+        return run_all(l);
+    }
+    check *c = check_begin(l->x, l->n, l->ds);
+    if (!c) {
+        return NKI_ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < l->n; i++) {
+        l->x[i].check = c;
+    }
+    nki_status st = run_all(l);
+    check_end(c, st == NKI_OK);
+    check_release(c);
+    return st;
 }
 
 // ---- shared memory
@@ -375,7 +397,7 @@ nki_status device_launch(device_core *const *cores, const device_program *const 
         st = exec_begin(&l.x[i], params, l.shared, outputs) ? NKI_OK : NKI_ERR_NOMEM;
     }
     if (st == NKI_OK) {
-        st = run_all(&l);
+        st = run_checked(&l);
     }
     if (st == NKI_OK) {
         copy_outputs(&l.x[0], outputs);

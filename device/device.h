@@ -85,6 +85,7 @@ typedef struct device_run_opts {
     const _Atomic int *stop;
     int64_t deadline_ns;   // CLOCK_MONOTONIC; past it the run ends with NKI_ERR_LIMIT. 0: none
     uint32_t *stopped_at;  // receives the place of the instruction that was next. NULL: not asked
+    bool check;  // the run-time checks: findings (lang/diag_check.def) are added to ds
 } device_run_opts;
 
 // params[i]: host memory of parameter i's tensor (row-major, its dtype's bits), read and written in

@@ -116,14 +116,14 @@ static void move_nest(const kernels *k, const struct nest_dim *dim, uint32_t ndi
 {
     unsigned size = dtype_size(sd);
     if (ndim == 0) {
-        device_convert(d, dd, dtype_size(dd), s, sd, size, 1);
+        convert_with(k, d, dd, dtype_size(dd), s, sd, size, 1);
         return;
     }
     if (ndim == 1) {
         if (dd == sd) {
             copy_strided(d, dim->d, s, dim->s, dim->count, size);
         } else {
-            device_convert(d, dd, dim->d, s, sd, dim->s, dim->count);
+            convert_with(k, d, dd, dim->d, s, sd, dim->s, dim->count);
         }
         return;
     }
@@ -355,8 +355,8 @@ static void run_dma_rows(exec *x, const bound *b, const tile *t)
             if (have[at / sn]) {
                 void *v = mid + at * size;
                 if (d->dtype != s->dtype) {
-                    device_convert(x->core->raw[1], (dtype)d->dtype, d->size, v, (dtype)s->dtype,
-                                   size, m);
+                    convert_with(x->k, x->core->raw[1], (dtype)d->dtype, d->size, v,
+                                 (dtype)s->dtype, size, m);
                     v = x->core->raw[1];
                 }
                 scatter(q, d->l, e, v, m, d->size);

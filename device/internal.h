@@ -47,6 +47,7 @@ typedef struct tile {
 } tile;
 
 typedef struct exec exec;
+typedef struct check check;
 typedef struct bound bound;
 typedef void (*exec_fn)(exec *x, const bound *b, const tile *t);
 
@@ -137,6 +138,7 @@ struct device_core {
     size_t hbm_cap, shared_cap;
     char *stage;
     size_t stage_cap;
+    struct shadow *shadow[2];  // of sbuf and psum, made by the first run with checks
     char *slot[4];  // scratch of the instruction that runs
     size_t slot_cap[4];
     float acc[2][PARTS];  // accumulator registers: Vector, Scalar
@@ -180,6 +182,7 @@ struct exec {
     diags *ds;
     uint32_t ip;
     uint32_t steps;  // instructions since the clock was first of interest
+    check *check;    // NULL: no run-time checks
     int status;      // nki_status or EXEC_WAITS; not NKI_OK: run_code returns
     sync_point sync;
 };
@@ -326,6 +329,10 @@ bool exec_begin(exec *x, void *const *params, char *const *shared, void *const *
 // Runs from x->ip until the end, an error or a synchronisation point.
 void run_code(exec *x);
 void run_observed(exec *x);
+static inline bool exec_is_watched(const exec *x)
+{
+    return x->opts->observer || x->opts->check;
+}
 // What is due after an instruction that waited for the other core.
 void observe_met(exec *x, const bound *b);
 // Tiles of the fixed and register-addressed operands; false: out of bounds, reported.
@@ -349,6 +356,21 @@ bool exec_dyn_value(exec *x, const bound *b, const opnd *o, int64_t *v);
 // Records that `found` is outside lo..hi.
 void exec_oob(exec *x, const bound *b, const opnd *o, const char *what, int64_t found, int64_t lo,
               int64_t hi);
+
+// The run-time checks (check.c). All programs of a launch have begun. NULL: out of memory. Findings
+// are warnings in ds.
+
+check *check_begin(exec *x, uint32_t n, diags *ds);
+void check_before(check *c, exec *x, const bound *b, const tile *t);
+void check_after(check *c, exec *x, const bound *b, const tile *t);
+void check_met(check *c);             // at a barrier
+void check_end(check *c, bool done);  // done: the outputs are there
+void check_release(check *c);
+void check_core_release(device_core *core);
+
+// device_convert with given kernels.
+void convert_with(const kernels *k, void *dst, dtype dd, ptrdiff_t dst_stride_bytes,
+                  const void *src, dtype sd, ptrdiff_t src_stride_bytes, size_t n);
 
 // Replaces, or adds to, elements [e0, e0 + n) of every row of d (matmul.c).
 void matmul_store(exec *x, bool accumulate, const tile *d, uint64_t e0, size_t n, rows c);

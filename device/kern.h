@@ -4,6 +4,7 @@
 #include "lang/dtype.h"
 #include "lang/isa.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,8 @@ typedef struct kernels {
     void (*add_ftz)(rows c, crows a, crows b, size_t nrows, size_t n);
     // Copies past the caches: what is written is not read soon.
     void (*stream)(void *d, const void *s, size_t size_bytes);
+    // Whether no value is NaN or infinite.
+    bool (*finite)(const void *s, size_t n);
     // d[j][i] = s[i][j]; size 1, 2 or 4 bytes.
     void (*transpose)(rows d, crows s, size_t nrows, size_t ncols, size_t size);
 } kernels;

@@ -122,8 +122,8 @@ static void run_transpose(exec *x, const bound *b, const tile *t)
                 scatter(to, d->l, 0, raw, nrows, 2);
                 continue;
             }
-            device_convert(raw, (dtype)d->dtype, d->size, from, (dtype)s->dtype, (ptrdiff_t)size,
-                           nrows);
+            convert_with(x->k, raw, (dtype)d->dtype, d->size, from, (dtype)s->dtype,
+                         (ptrdiff_t)size, nrows);
             scatter(to, d->l, 0, raw, nrows, d->size);
         }
     }

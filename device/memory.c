@@ -74,6 +74,7 @@ void device_core_release(device_core *c)
     if (c->shared) {
         munmap(c->shared, c->shared_cap);
     }
+    check_core_release(c);
     free(c->stage);
     free(c->regs);
     free(c->loops);

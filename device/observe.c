@@ -1,6 +1,7 @@
 #include "device/internal.h"
 
-// The run with an observer: each instruction is shown before and after it is carried out.
+// The run with an observer or the run-time checks: each instruction is shown before and after it is
+// carried out.
 
 static device_event event_of(exec *x, const bound *b, const tile *t)
 {
@@ -16,11 +17,16 @@ static device_event event_of(exec *x, const bound *b, const tile *t)
 
 typedef bool (*observe_fn)(void *ctx, const device_event *e);
 
-static bool show(exec *x, observe_fn fn, const bound *b, const tile *t)
+static bool show(exec *x, bool after, const bound *b, const tile *t)
 {
+    const device_observer *ob = x->opts->observer;
+    observe_fn fn = !ob ? NULL : after ? ob->after : ob->before;
+    if (x->check) {
+        (after ? check_after : check_before)(x->check, x, b, t);
+    }
     if (fn) {
         device_event e = event_of(x, b, t);
-        if (!fn(x->opts->observer->ctx, &e) && x->status == NKI_OK) {
+        if (!fn(ob->ctx, &e) && x->status == NKI_OK) {
             x->status = NKI_ERR_CANCELLED;
         }
     }
@@ -29,15 +35,14 @@ static bool show(exec *x, observe_fn fn, const bound *b, const tile *t)
 
 void run_observed(exec *x)
 {
-    const device_observer *ob = x->opts->observer;
     tile t[MAX_OPNDS];
     for (; x->ip < x->dp->ncode; x->ip++) {
         const bound *b = &x->code[x->ip];
-        if (exec_interrupted(x) || !exec_operands(x, b, t) || !show(x, ob->before, b, t)) {
+        if (exec_interrupted(x) || !exec_operands(x, b, t) || !show(x, false, b, t)) {
             return;
         }
         b->fn(x, b, t);
-        if (x->status != NKI_OK || !show(x, ob->after, b, t)) {
+        if (x->status != NKI_OK || !show(x, true, b, t)) {
             return;
         }
     }
@@ -47,7 +52,7 @@ void observe_met(exec *x, const bound *b)
 {
     tile t[MAX_OPNDS];
     if (exec_operands(x, b, t)) {
-        show(x, x->opts->observer->after, b, t);
+        show(x, true, b, t);
     }
 }
 

@@ -295,7 +295,7 @@ static void run_register_store(exec *x, const bound *b, const tile *t)
     if (t[0].dtype == DT_int32 || t[0].dtype == DT_uint32) {
         memcpy(t[0].p, &v, 4);
     } else {
-        device_convert(t[0].p, (dtype)t[0].dtype, t[0].size, &v, DT_int32, 4, 1);
+        convert_with(x->k, t[0].p, (dtype)t[0].dtype, t[0].size, &v, DT_int32, 4, 1);
     }
 }
 
@@ -490,7 +490,7 @@ void run_code(exec *x)
 {
     const device_program *dp = x->dp;
     tile t[MAX_OPNDS];
-    if (x->opts->observer) {
+    if (exec_is_watched(x)) {
         run_observed(x);
         return;
     }
@@ -525,7 +525,7 @@ bool exec_begin(exec *x, void *const *params, char *const *shared, void *const *
     x->base[BASE_HBM] = core->hbm;
     x->base[BASE_STAGE] = core->stage;
     place_host(x, params, shared, outputs);
-    bool plain = x->opts->as_written || x->opts->observer || !dp->fast || params_alias(x, params);
+    bool plain = x->opts->as_written || exec_is_watched(x) || !dp->fast || params_alias(x, params);
     x->code = plain ? dp->code : dp->fast;
     for (uint32_t i = 0; i < dp->nconsts; i++) {
         memcpy(core->hbm + dp->consts[i].at, dp->p->blob.at + dp->consts[i].data,

@@ -78,3 +78,35 @@ void ir_place_notes(const ir *p, uint32_t place, diags *ds, diag *d)
         }
     }
 }
+
+static bool is_word(char c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+// The name before `=` that ends at `at`, on one line: "x = ", "f(x=".
+static const char *assigned_name(const source *src, uint32_t at, arena *mem)
+{
+    const char *text = src->text;
+    while (at && text[at - 1] == ' ') {
+        at--;
+    }
+    if (!at || text[at - 1] != '=') {
+        return "";
+    }
+    for (at--; at && text[at - 1] == ' '; at--) {
+    }
+    uint32_t hi = at;
+    while (at && is_word(text[at - 1])) {
+        at--;
+    }
+    return arena_text(mem, text + at, hi - at);
+}
+
+const char *ir_tensor_called(const ir *p, uint32_t tensor, arena *mem)
+{
+    const ir_tensor *t = &p->tensors.at[tensor];
+    loc at = ir_place_loc(p, t->place);
+    const char *name = ir_text(p, t->name);
+    return *name || !at.src ? name : assigned_name(at.src, at.at.lo, mem);
+}

@@ -117,11 +117,21 @@ typedef struct run_boundary {
     diags ds;
 } run_boundary;
 
+// What ended the run; findings of the run-time checks may stand before it.
+static const diag *first_error(const diags *from)
+{
+    const diag *d = from->first;
+    while (d && d->next && d->id >= D_uninit_read && d->id <= D_nonfinite_made) {
+        d = d->next;
+    }
+    return d;
+}
+
 // The failure's sentence: kernel, source place, what happened.
 static failure *fail_run(nki_kernel *k, nki_status st, const diags *from)
 {
     char text[CONTEXT_ERROR_BYTES];
-    const diag *d = from->first;
+    const diag *d = first_error(from);
     if (d && d->at.src) {
         linecol at = source_locate(d->at.src, d->at.at.lo);
         snprintf(text, sizeof text, "%s: %s:%zu:%zu: %s", nki_kernel_name(k), d->at.src->name,
@@ -168,6 +178,19 @@ static bool params_apart(const command *c, uint32_t params)
     return true;
 }
 
+// To the caller's diagnostics; a run that was submitted has none.
+static void take_findings(nki_kernel *k, nki_diags *to, const diags *from)
+{
+    if (to) {
+        diag_store_take(to, from);
+        return;
+    }
+    for (const diag *d = from->first; d; d = d->next) {
+        LOG(k->ctx, NKI_LOG_WARN, "check", {"kernel", nki_kernel_name(k), 0},
+            {"name", diag_name(d->id), 0}, {"text", d->text, 0});
+    }
+}
+
 static failure *launch(command *c, void **params, void **outputs, nki_diags *warnings)
 {
     nki_kernel *k = c->arg[0];
@@ -199,6 +222,7 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
                          .print_ctx = ctx->opts.print_ctx,
                          .host = c->arg[2] ? host_run_call : NULL,
                          .host_ctx = c->arg[2],
+                         .check = ctx->opts.check != 0,
                          .stop = &c->stop,
                          .stopped_at = &stopped_at};
     uint64_t timeout_ns = c->stream->run_timeout_ns;
@@ -216,6 +240,7 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
     step_run_free(steps);
     failure *f = NULL;
     if (st == NKI_ERR_CANCELLED || st == NKI_ERR_LIMIT) {
+        take_findings(k, warnings, &b.ds);
         f = fail_stopped(k, st, stopped_at);
     } else if (st == NKI_ERR_HOST) {
         f = host_run_failure(c->arg[2]);
@@ -223,7 +248,7 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
     } else if (st != NKI_OK) {
         f = fail_run(k, st, &b.ds);
     } else if (b.ds.first) {
-        diag_store_take(warnings, &b.ds);
+        take_findings(k, warnings, &b.ds);
     }
     arena_fini(&b.mem);
     return f;

@@ -27,6 +27,7 @@ enum fill {
     FILL_INDEX,    // integers, lo <= v < hi
     FILL_SHUFFLE,  // 0 .. count - 1 in some order
     FILL_NUMBER,   // not a tensor: the number lo
+    FILL_OPTION,   // not an argument of the kernel: the option `name`, with the number lo
 };
 
 struct arg {
@@ -80,6 +81,13 @@ struct example {
 #define NUM(name, v)                                                                               \
     {                                                                                              \
         name, FILL_NUMBER, v, 0.0, "number", 0,                                                    \
+        {                                                                                          \
+            0, 0, 0                                                                                \
+        }                                                                                          \
+    }
+#define OPTION(name, v)                                                                            \
+    {                                                                                              \
+        name, FILL_OPTION, v, 0.0, "number", 0,                                                    \
         {                                                                                          \
             0, 0, 0                                                                                \
         }                                                                                          \
@@ -202,6 +210,13 @@ static const struct example EXAMPLES[] = {
     {"dropout_rng none", "dropout_rng", "dropout_rng",
      {POS("x", 1, 2, 5, 9), INT1("seed", "uint32", 1), NUM("probability", 0.0)}, NULL, judge_dropout, 0.0, 0.0, NULL},
 
+    {"two_cores", "two_cores", "two_cores",
+     {MAT("x", "float32", 256, 512), OPTION("--grid", 2)}, formula_two_cores, NULL, 1e-5, 1e-6, NULL},
+    {"two_cores ragged bf16", "two_cores", "two_cores",
+     {MAT("x", "bfloat16", 74, 77), OPTION("--grid", 2)}, formula_two_cores, NULL, 0x1p-8, 1e-6, NULL},
+    {"refused: two_cores on one", "two_cores", "two_cores",
+     {MAT("x", "float32", 4, 5)}, NULL, NULL, 0.0, 0.0, "--grid 2"},
+
     {"refused: vector_add of two shapes", "vector_add", "vector_add",
      {MAT("a", "float32", 4, 5), MAT("b", "float32", 4, 6)}, NULL, NULL, 0.0, 0.0, "a and b must have one shape"},
     {"refused: matmul_1 too deep", "matmul_1_naive", "matmul_one_tile",
@@ -245,6 +260,7 @@ static struct tensor make_input(const struct arg *a, uint64_t seed)
     for (size_t i = 0; i < t.count; i++) {
         switch (a->fill) {
         case FILL_NONE:
+        case FILL_OPTION:
         case FILL_NUMBER: t.values[i] = a->lo; break;
         case FILL_UNIFORM:
             t.values[i] = rounded(a->dtype, a->lo + (a->hi - a->lo) * next_unit(&seed));
@@ -312,6 +328,9 @@ static void example__agrees(void **state)
         in[n] = make_input(&e->args[n], 1000 * (uint64_t)(e - EXAMPLES) + n);
         if (e->args[n].fill == FILL_NUMBER) {
             tool_arg(&tool, "%s=%.17g", e->args[n].name, e->args[n].lo);
+        } else if (e->args[n].fill == FILL_OPTION) {
+            tool_arg(&tool, "%s", e->args[n].name);
+            tool_arg(&tool, "%.17g", e->args[n].lo);
         } else if (!tool_tensor(&tool, e->args[n].name, &in[n])) {
             give_up(&tool, e->label, "an input cannot be written");
         }

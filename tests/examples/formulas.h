@@ -41,6 +41,7 @@ formula_fn formula_rmsnorm;
 formula_fn formula_attention;
 formula_fn formula_rope;
 formula_fn formula_quantize;
+formula_fn formula_two_cores;
 
 // formulas_sequence.c
 formula_fn formula_mamba_scan;
