@@ -390,8 +390,8 @@ static void check_output(check *c, uint32_t i)
     if (!u.bytes) {
         return;
     }
-    const ir_view *v = &p->views.at[o->view];
-    const ir_tensor *t = &p->tensors.at[v->tensor];
+    uint32_t tensor = p->views.at[o->view].tensor;
+    const ir_tensor *t = &p->tensors.at[tensor];
     diag *d = diag_output_partial(
         c->ds, ir_place_loc(p, t->place), i, (unsigned long long)(u.bytes / o->size),
         (unsigned long long)(o->l->parts * o->l->n), check_element(&a, u.first));
@@ -400,7 +400,7 @@ static void check_output(check *c, uint32_t i)
         const check_core *k = &c->core[r];
         const ir *q = k->x->dp->p;
         for (uint32_t n = 0; n < q->tensors.n; n++) {
-            bool same = r == 0 ? n == v->tensor : t->shared && q->tensors.at[n].shared == t->shared;
+            bool same = r == 0 ? n == tensor : t->shared && q->tensors.at[n].shared == t->shared;
             if (same) {
                 check_note_writer(&a, d, k->tensor[n].last, "wrote to it last");
             }
