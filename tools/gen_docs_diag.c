@@ -1,4 +1,5 @@
-// docs/diagnostics.md: the rows of lang/diag.def, their explanations and the goldens that reach them.
+// docs/diagnostics.md: the rows of lang/diag.def, their explanations and the goldens that reach
+// them.
 #include "lang/diag.h"
 #include "tools/gen_docs.h"
 
@@ -28,6 +29,8 @@ static const struct {
      "Raised where an instruction or a tensor is made. `docs/constraints.md` shows each at work."},
     {"diag_sched", "Placement", "Raised when tensors are placed in the memories of the target."},
     {"diag_device", "While the program runs", "Raised by the simulated device."},
+    {"diag_check", "Run-time checks",
+     "Found by `nki run --check` (`docs/checks.md`). None of them ends the run."},
     {"diag_tool", "Files", "Raised where files are found and read."},
 };
 
@@ -46,8 +49,8 @@ typedef struct goldens {
 
 static goldens load_goldens(arena *mem, const char *root)
 {
-    static const char *const folders[] = {"isa",    "lower",  "parser", "limits",
-                                          "device", "stdlib", "regress"};
+    static const char *const folders[] = {"isa",    "lower", "parser", "limits",
+                                          "device", "check", "stdlib", "regress"};
     goldens g = {NEW_N(mem, golden, 8192), 0};
     for (size_t f = 0; f < sizeof folders / sizeof *folders; f++) {
         const char *dir = arena_printf(mem, "tests/golden/%s", folders[f]);
