@@ -119,6 +119,12 @@ static void snap_writes(check *c, exec *x, const bound *b, const tile *t)
 
 // ---- trials
 
+// What has no effect outside the device. A host call has.
+static bool may_try(const exec *x, const bound *b)
+{
+    return isa_table[x->dp->p->instrs.at[b->instr].op].group == ISAG_NISA;
+}
+
 // Carries the instruction out; its state outside the memories is put back. Its status.
 static int trial(exec *x, const bound *b, const tile *t)
 {
@@ -152,7 +158,7 @@ static bool matters(check *c, const at_hand *a, const tile *t)
 {
     static const unsigned char other[] = {0x7f, 0xff, 0xfe};  // large, NaN or -1, large negative
     exec *x = a->x;
-    if (a->index || !a->b->outs) {
+    if (a->index || !a->b->outs || !may_try(x, a->b)) {
         return true;
     }
     snap_writes(c, x, a->b, t);
@@ -441,7 +447,7 @@ void check_accesses(check *c, exec *x, const bound *b, const tile *t)
             read_operand(c, &a, t);
         }
     }
-    if (may_write_partly(c, x, b) && write_partly(c, x, b, t)) {
+    if (may_write_partly(c, x, b) && may_try(x, b) && write_partly(c, x, b, t)) {
         return;
     }
     for (uint32_t k = 0; k < b->nops; k++) {
