@@ -1,6 +1,7 @@
 #include "sched/place.h"
 
 #include "lang/place.h"
+#include "sched/cost.h"
 #include "sched/issue.h"
 #include "sched/passes.h"
 #include "sched/space.h"
@@ -15,6 +16,11 @@
 enum { MAP_LINES = 8, REPACK_MAX = 1 << 14 };
 #define HBM_LIMIT_BYTES ((uint64_t)96 << 30)  // a Trainium2 chip; the others have less
 
+typedef struct held_tensor {
+    uint32_t tensor;
+    int64_t until;  // as placer.passed counts
+} held_tensor;
+
 typedef struct placer {
     arena *mem;
     ir *p;
@@ -26,7 +32,9 @@ typedef struct placer {
     uint32_t *begins, *ends, *begin_next, *end_next;  // by instruction: tensor + 1
     // What ended and is held back, oldest first, so that the rounds of an unrolled loop use
     // different memory and can overlap. Given back when memory is short.
-    VEC(uint32_t) held[BUF_COUNT];
+    VEC(held_tensor) held[BUF_COUNT];
+    uint32_t first_held[BUF_COUNT];  // those before it have been given back
+    int64_t *passed, *latency;       // of each instruction, picoseconds
 } placer;
 
 static buffer_kind memory_of(const ir_tensor *t)
@@ -285,44 +293,64 @@ static bool repack(placer *pl, buffer_kind b)
     return true;
 }
 
-// Memory of a size is used in turns this deep (docs/decisions/0006): enough for loads to run ahead;
-// the executor's cache loses from each.
-enum { ROTATION = 8 };
+// How long memory rests after its last use (docs/decisions/0006): TURNS times what its next tensor
+// needs to be filled and it to be read out, on a machine whose busiest engine never stops. Then the
+// next tensor's load does not wait, and the executor's cache loses no more than that.
+enum { TURNS = 4 };
 
-static void give(placer *pl, buffer_kind b, uint32_t i)
+static void estimate(placer *pl)
 {
-    uint32_t t = pl->held[b].at[i];
-    const ir_tensor *ten = &pl->p->tensors.at[t];
+    enum { MOVING = ENG_COUNT, COUNT };
+    const ir *p = pl->p;
+    coster cs;
+    int64_t busy[COUNT] = {0}, most = 0;
+    coster_init(&cs, p, machine_of(p->target));
+    pl->passed = NEW_N(pl->mem, int64_t, p->instrs.n + 1);
+    pl->latency = NEW_N(pl->mem, int64_t, p->instrs.n + 1);
+    for (uint32_t i = 0; i < p->instrs.n; i++) {
+        cost c;
+        cost_of(&cs, i, &c);
+        pl->passed[i] = most;
+        pl->latency[i] = c.latency_ps;
+        unsigned e = p->instrs.at[i].engine;
+        if (c.kind == CK_DMA) {
+            pl->latency[i] += ps_of_ns(cs.m.dma_notify_ns);
+            busy[MOVING] += c.work_ps * __builtin_popcount(c.engines) / 16;
+            most = busy[MOVING] > most ? busy[MOVING] : most;
+            e = c.unit == DU_GPSIMD ? ENG_GPSIMD : ENG_DMA;
+        }
+        busy[e] += c.issue_ps;
+        most = e != ENG_DMA && busy[e] > most ? busy[e] : most;
+    }
+}
+
+static void give(placer *pl, buffer_kind b)
+{
+    const ir_tensor *ten = &pl->p->tensors.at[pl->held[b].at[pl->first_held[b]++].tensor];
     uint64_t at = ten->addr_bytes - (b == BUF_HBM ? pl->hbm_base : 0);
-    memmove(pl->held[b].at + i, pl->held[b].at + i + 1, (pl->held[b].n - i - 1) * sizeof t);
-    pl->held[b].n--;
     space_give(&pl->of[b], at, at + ten->size_bytes);
 }
 
-// Tensor t has ended: its memory waits behind the others of its size.
 static void retire(placer *pl, buffer_kind b, uint32_t t)
 {
-    uint32_t same = 0, oldest = 0;
-    for (uint32_t i = pl->held[b].n; i-- > 0;) {
-        if (pl->p->tensors.at[pl->held[b].at[i]].size_bytes == pl->p->tensors.at[t].size_bytes) {
-            same++;
-            oldest = i;
-        }
-    }
-    if (same >= ROTATION - 1) {
-        give(pl, b, oldest);
-    }
-    vec_push(pl->mem, &pl->held[b], t);
+    span_time w = when_of(pl, t);
+    int64_t rest = TURNS * (pl->latency[w.first] + pl->latency[w.last]);
+    vec_push(pl->mem, &pl->held[b], ((held_tensor){t, pl->passed[w.last] + rest}));
 }
 
 static bool take(placer *pl, buffer_kind b, uint32_t t, uint64_t *addr)
 {
     const ir_tensor *ten = &pl->p->tensors.at[t];
+    int64_t now = pl->passed[when_of(pl, t).first];
+    while (pl->first_held[b] < pl->held[b].n &&
+           pl->held[b].at[pl->first_held[b]].until <= now) {
+        give(pl, b);
+    }
     while (!space_take(&pl->of[b], ten->size_bytes, align_of(ten), when_of(pl, t), addr)) {
-        if (pl->held[b].n == 0) {
+        if (pl->first_held[b] == pl->held[b].n) {
             return false;
         }
-        give(pl, b, 0);
+        give(pl, b);
     }
     return true;
 }
@@ -387,6 +415,7 @@ bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds)
     }
     space_init(&pl.of[BUF_HBM], mem, HBM_LIMIT_BYTES - pl.hbm_base, 0);
     reserve_manual(&pl);
+    estimate(&pl);
     if (!sweep(&pl)) {
         return false;
     }
