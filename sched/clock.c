@@ -616,6 +616,7 @@ static void prepare(sim *s, uint32_t k, const program *pr, clock_result *r)
     c->r = r;
     c->first_dma = -1;
     coster_init(&c->cs, p, s->m);
+    coster_take_dmas(&c->cs, pr);
     objects_make(s->mem, p, &c->objs);
     c->counters = NEW_N(s->mem, counter, pr->semaphores.n + 1);
     clock_control_init(s, c, s->opts->traces ? &s->opts->traces[k] : NULL);

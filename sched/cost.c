@@ -55,9 +55,17 @@ void coster_init(coster *c, const ir *p, const machine *m)
 {
     c->p = p;
     c->m = *m;
+    c->dmas = NULL;
+    c->ndmas = 0;
     for (unsigned op = 0; op < ISA_COUNT; op++) {
         c->roles[op] = roles_of(&isa_table[op]);
     }
+}
+
+void coster_take_dmas(coster *c, const program *pr)
+{
+    c->dmas = pr->dmas.at;
+    c->ndmas = pr->dmas.n;
 }
 
 static ir_arg arg_at(const ir *p, const ir_instr *in, int k)
@@ -422,6 +430,14 @@ static void dma_cost(const coster *c, uint32_t instr, cost *out)
     const ir_instr *in = &c->p->instrs.at[instr];
     dma_side dst, src;
     dma_info d = dma_plan(c->p, instr, &dst, &src);
+    uint32_t lo = 0, hi = c->ndmas;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        *(c->dmas[mid].instr < instr ? &lo : &hi) = c->dmas[mid].instr < instr ? mid + 1 : mid;
+    }
+    if (lo < c->ndmas && c->dmas[lo].instr == instr) {
+        d = c->dmas[lo];
+    }
     uint32_t used = 0;
     for (unsigned e = 0; e < 16; e++) {
         used += d.engines >> e & 1;

@@ -1,7 +1,7 @@
 #ifndef SCHED_COST_H
 #define SCHED_COST_H
 
-#include "lang/ir.h"
+#include "lang/program.h"
 #include "sched/machine.h"
 
 // What one instruction costs on a target, apart from what other instructions do to it. Times are
@@ -20,6 +20,8 @@ typedef struct coster {
     const ir *p;
     machine m;
     cost_roles roles[ISA_COUNT];
+    const dma_info *dmas;  // ascending; NULL: as dma_plan() says
+    uint32_t ndmas;
 } coster;
 
 typedef enum cost_kind {
@@ -61,6 +63,8 @@ typedef struct cost {
 
 // Requires: a verified program.
 void coster_init(coster *c, const ir *p, const machine *m);
+// Transfers as the program carries them out.
+void coster_take_dmas(coster *c, const program *pr);
 void cost_of(const coster *c, uint32_t instr, cost *out);
 
 // Arithmetic and traffic of one execution, for a profile.

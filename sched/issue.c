@@ -234,6 +234,7 @@ issue_order issue_list(arena *mem, program *pr, const stream_plan *sp)
     l->p = p;
     l->sp = sp;
     coster_init(&l->cost, p, machine_of(p->target));
+    coster_take_dmas(&l->cost, pr);
     l->block = NEW_N(mem, uint32_t, n);
     l->head = NEW_N(mem, uint32_t, n);
     l->blockers = NEW_N(mem, uint32_t, n);
@@ -271,6 +272,7 @@ void schedule_streams(arena *mem, program *pr, const sched_opts *opts)
     pr->pairs_exact = pr->pairs_conservative = 0;
     choose_engines(pr->ir);
     stream_plan_make(mem, pr, &sp);
+    choose_generators(pr);
     issue_order order = opts->list ? issue_list(mem, pr, &sp) : issue_program(mem, pr->ir);
     synchronise(mem, pr, &sp, order);
 }

@@ -260,6 +260,7 @@ static void make(arena *mem, profile *pr)
     mk->mem = mem;
     mk->pr = pr;
     coster_init(&mk->cs, pr->p, &pr->m);
+    coster_take_dmas(&mk->cs, pr->program);
     summarize(mk);
     make_critical(mk);
     make_lines(mk);

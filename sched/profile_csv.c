@@ -69,6 +69,7 @@ static void instructions(const profile *pr, uint32_t core, textbuf *out)
 {
     coster cs;
     coster_init(&cs, pr->p, &pr->m);
+    coster_take_dmas(&cs, pr->program);
     for (uint32_t i = 0; i < pr->clock.events.n; i++) {
         const clock_event *e = &pr->clock.events.at[i];
         if (e->track >= TRACK_DMA0) {
@@ -92,6 +93,7 @@ static void dmas(const profile *pr, uint32_t core, textbuf *out)
 {
     coster cs;
     coster_init(&cs, pr->p, &pr->m);
+    coster_take_dmas(&cs, pr->program);
     for (uint32_t i = 0; i < pr->clock.events.n; i++) {
         const clock_event *e = &pr->clock.events.at[i];
         if (e->track < TRACK_DMA0) {

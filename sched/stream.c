@@ -1,5 +1,7 @@
 #include "sched/stream.h"
 
+#include "sched/cost.h"
+
 // Replication is a worklist: an instruction is put on it whenever it gains a stream, at most
 // STREAM_COUNT times.
 
@@ -359,4 +361,59 @@ dma_info dma_plan(const ir *p, uint32_t instr, dma_side *dst_out, dma_side *src_
         *src_out = src;
     }
     return d;
+}
+
+static bool asks(const ir *p, const ir_instr *in)
+{
+    for (uint32_t k = 0; k < in->nargs; k++) {
+        ir_arg a = p->args.at[in->args + k];
+        unsigned type = isa_table[in->op].params[k].type;
+        if (a.kind == IRA_ENUM && ((type == PT_DGE && a.v != ISAE_dge_mode_unknown) ||
+                                   (type == PT_ENGINE && a.v != ISAE_engine_unknown))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Busy time of each engine; of GpSimd without what it does for transfers in *computing.
+static void sum_busy(const program *pr, int64_t busy[ENG_COUNT], int64_t *computing)
+{
+    coster cs;
+    coster_init(&cs, pr->ir, machine_of(pr->ir->target));
+    *computing = 0;
+    for (uint32_t i = 0; i < pr->ir->instrs.n; i++) {
+        cost c;
+        cost_of(&cs, i, &c);
+        bool started = c.kind == CK_DMA && c.unit == DU_GPSIMD;
+        unsigned e = started ? ENG_GPSIMD : pr->ir->instrs.at[i].engine;
+        busy[e] += c.kind == CK_DMA && !started ? 0 : c.issue_ps;
+        *computing += !started && e == ENG_GPSIMD ? c.issue_ps : 0;
+    }
+}
+
+void choose_generators(program *pr)
+{
+    const ir *p = pr->ir;
+    int64_t busy[ENG_COUNT] = {0}, computing;
+    if (p->target->gen < 3) {
+        return;
+    }
+    sum_busy(pr, busy, &computing);
+    for (unsigned e = 0; e < ENG_COUNT; e++) {
+        if (!computing || busy[e] > busy[ENG_GPSIMD]) {
+            return;
+        }
+    }
+    for (uint32_t k = 0; k < pr->dmas.n; k++) {
+        dma_info *d = &pr->dmas.at[k];
+        dma_side dst, src;
+        dma_plan(p, d->instr, &dst, &src);
+        if (d->dge != ISAE_dge_mode_swdge || asks(p, &p->instrs.at[d->instr]) || dst.indexed ||
+            src.indexed || (src.any && dst.dtype != src.dtype)) {
+            continue;
+        }
+        d->dge = ISAE_dge_mode_hwdge;
+        d->trigger = d->ring == RING_STORE ? ENG_SCALAR : ENG_SYNC;
+    }
 }

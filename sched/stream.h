@@ -34,6 +34,11 @@ void choose_engines(ir *p);
 // counter.
 void stream_plan_make(arena *mem, program *pr, stream_plan *sp);
 
+// Moves transfers whose descriptors the kernel leaves open from GpSimd to the hardware generators, if
+// GpSimd computes too and would be the busiest engine: loads to Sync's, stores to Scalar's. Requires:
+// pr->dmas.
+void choose_generators(program *pr);
+
 // The loop that instruction `first` opens.
 uint32_t loop_at(const stream_plan *sp, uint32_t first);
 
