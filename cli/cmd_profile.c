@@ -62,7 +62,18 @@ static int compile(session *s, const char *word, const value_list *v, nki_kernel
     return st;
 }
 
-static int time_kernel(session *s, nki_kernel *k, nki_profile **p)
+// Whether every tensor has data.
+static bool all_data(const value_list *v)
+{
+    for (size_t i = 0; i < v->count; i++) {
+        if (v->at[i].kind == VALUE_SPEC) {
+            return false;
+        }
+    }
+    return v->count > 0;
+}
+
+static int time_kernel(session *s, const value_list *v, nki_kernel *k, nki_profile **p)
 {
     const cli_opts *o = s->o;
     nki_profile_opts po = NKI_PROFILE_OPTS_INIT;
@@ -87,6 +98,9 @@ static int time_kernel(session *s, nki_kernel *k, nki_profile **p)
         }
     }
     if (st == EXIT_DONE) {
+        po.diags = s->diags;
+        po.args = v->args;
+        po.arg_count = all_data(v) ? v->count : 0;
         po.trips = trips;
         po.trip_count = o->trip_count;
         po.machine = values;
@@ -167,12 +181,12 @@ static int profile(cli_opts *o)
         st = compile(&s, o->words[0], &v, &k);
     }
     if (st == EXIT_DONE && k) {
-        st = time_kernel(&s, k, &p);
+        st = time_kernel(&s, &v, k, &p);
     }
     if (st == EXIT_DONE && o->against) {
         st = compile(&s, o->against, &v, &k2);
         if (st == EXIT_DONE) {
-            st = time_kernel(&s, k2, &p2);
+            st = time_kernel(&s, &v, k2, &p2);
         }
     }
     if (st == EXIT_DONE && p) {

@@ -1,5 +1,7 @@
 #include "runtime/kernel.h"
 
+#include "runtime/control.h"
+
 #include "driver/clock.h"
 #include "lang/place.h"
 #include "runtime/host.h"
@@ -231,8 +233,10 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
             queue_now_ns() + (int64_t)(timeout_ns > INT64_MAX / 2 ? INT64_MAX / 2 : timeout_ns);
     }
     const device_program *programs[COMPILE_CORES_MAX];
-    o.observer = steps ? &ob : NULL;
-    bool reordered = !steps && k->core[0].reordered && params_apart(c, (uint32_t)k->param_count);
+    // A record numbers instructions as the clock does.
+    o.observer = steps ? &ob : c->arg[3] ? control_observer(c->arg[3]) : NULL;
+    bool reordered = !o.observer && k->core[0].reordered &&
+                     params_apart(c, (uint32_t)k->param_count);
     for (uint32_t i = 0; i < k->core_count; i++) {
         programs[i] = reordered ? k->core[i].reordered : k->core[i].bound;
     }
@@ -400,6 +404,26 @@ nki_status nki_kernel_call(nki_kernel *k, const nki_arg *args, size_t arg_count,
     if (st != NKI_OK) {
         drop_outputs(outputs, output_count);
     }
+    return st;
+}
+
+nki_status call_observed(nki_kernel *k, const nki_arg *args, size_t n, control_record *record,
+                         nki_diags *ds)
+{
+    nki_tensor **outputs = calloc(k->output_count + 1, sizeof *outputs);
+    command *c = NULL;
+    nki_status st = outputs ? call_prepare(k, k->ctx->queue->devices[0].stream, args, n, outputs,
+                                           k->output_count, false, &c)
+                            : context_fail(k->ctx, NKI_ERR_NOMEM, "out of memory");
+    if (st == NKI_OK) {
+        c->arg[1] = ds;
+        c->arg[3] = record;
+        st = queue_call(c, ds);
+    }
+    if (outputs) {
+        drop_outputs(outputs, k->output_count);
+    }
+    free(outputs);
     return st;
 }
 

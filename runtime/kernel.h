@@ -62,6 +62,11 @@ const uint8_t *kernel_written(nki_kernel *k);
 nki_status call_prepare(nki_kernel *k, nki_stream *s, const nki_arg *args, size_t arg_count,
                         nki_tensor **outputs, size_t output_count, bool into, command **out);
 
+// A call whose outputs nobody needs, with each instruction shown to the record.
+struct control_record;
+nki_status call_observed(nki_kernel *k, const nki_arg *args, size_t n, struct control_record *c,
+                         nki_diags *ds);
+
 // Python text of a value, malloc'ed; NULL: no memory, or *bad: it has no text.
 char *value_text(const nki_value *v, bool *bad);
 

@@ -1,5 +1,7 @@
+#include "driver/diag_store.h"
+#include "lang/place.h"
+#include "runtime/control.h"
 #include "sched/profile.h"
-#include "runtime/kernel.h"
 
 #include <nki/profile.h>
 
@@ -36,34 +38,54 @@ static nki_status set_machine(nki_profile *p, const nki_profile_opts *o)
     return NKI_OK;
 }
 
-// Says why the clock gave up.
-static nki_status untimed(nki_profile *p)
+// Of the core whose clock gave up.
+static const profile *untimed_core(const nki_profile *p)
 {
     const profile *pr = p->pr;
     while (pr + 1 < p->pr + p->cores && !pr->clock.error) {
         pr++;
     }
-    const clock_result *r = &pr->clock;
-    const ir_instr *in = &pr->p->instrs.at[r->error_instr];
-    uint32_t line, col;
-    place_path(pr->p, in->place, &line, &col);
-    switch (r->error) {
-    case CLOCK_TOO_LONG:
-        return context_fail(p->k->ctx, NKI_ERR_LIMIT,
-                            "the program executes more instructions than the clock follows");
-    case CLOCK_STUCK:
-        return context_fail(p->k->ctx, NKI_ERR_ARG, "%s waits for ever in line %u",
-                            isa_table[in->op].name, line);
-    default: break;
-    }
-    uint32_t reg = in->nargs ? pr->p->args.at[in->args].v : 0;
-    return context_fail(p->k->ctx, NKI_ERR_ARG,
-                        "how often the %s in line %u runs depends on data: give --trip %u=N (or "
-                        "r%u=N)",
-                        in->op == ISA_loop_for ? "loop" : "while loop", line, line, reg);
+    return pr;
 }
 
-static nki_status run(nki_profile *p, const nki_profile_opts *o)
+static diag *ask_for_trip(nki_profile *p, const profile *pr, diags *ds)
+{
+    const ir *g = pr->p;
+    const ir_instr *in = &g->instrs.at[pr->clock.error_instr];
+    loc at = ir_place_loc(g, in->place);
+    bool counts = in->op == ISA_loop_for;
+    ir_arg reg = g->args.at[in->args];
+    const char *name = at.src
+                           ? arena_printf(&p->mem, "%zu",
+                                          (size_t)source_locate(at.src, at.at.lo).line)
+                           : arena_printf(&p->mem, "r%u", reg.kind == IRA_REG ? reg.v : 0);
+    diag *d = diag_trip_unknown(ds, at, counts ? "loop" : "while loop", name);
+    ir_place_notes(g, in->place, ds, d);
+    return d;
+}
+
+// Says why the clock gave up.
+static nki_status untimed(nki_profile *p, const nki_profile_opts *o)
+{
+    const profile *pr = untimed_core(p);
+    if (pr->clock.error == CLOCK_TOO_LONG) {
+        return context_fail(p->k->ctx, NKI_ERR_LIMIT,
+                            "the program executes more instructions than the clock follows");
+    }
+    if (pr->clock.error == CLOCK_STUCK) {
+        return context_fail(p->k->ctx, NKI_ERR_INTERNAL, "%s waits for ever",
+                            isa_table[pr->p->instrs.at[pr->clock.error_instr].op].name);
+    }
+    diags ds;
+    diags_init(&ds, &p->mem);
+    const char *text = ask_for_trip(p, pr, &ds)->text;
+    if (diag_store_take(o->diags, &ds) != NKI_OK) {
+        return context_fail(p->k->ctx, NKI_ERR_NOMEM, "out of memory while profiling");
+    }
+    return context_fail(p->k->ctx, NKI_ERR_DIAG, "%s", text);
+}
+
+static nki_status run(nki_profile *p, const nki_profile_opts *o, const control_record *record)
 {
     if (setjmp(p->oom)) {
         return context_fail(p->k->ctx, NKI_ERR_NOMEM, "out of memory while profiling");
@@ -79,10 +101,11 @@ static nki_status run(nki_profile *p, const nki_profile_opts *o)
     clock_opts c = {.m = &p->m,
                     .trips = trips,
                     .trip_count = (uint32_t)o->trip_count,
+                    .traces = record ? control_traces(record) : NULL,
                     .events_max = o->events_max,
                     .steps_max = o->executions_max};
     if (!profile_make(&p->mem, cores, p->cores, &c, p->pr)) {
-        return untimed(p);
+        return untimed(p, o);
     }
     return NKI_OK;
 }
@@ -111,9 +134,14 @@ nki_status nki_profile_create(nki_kernel *k, const nki_profile_opts *opts, nki_p
     p->cores = k->core_count;
     p->m = *machine_of(k->core[0].pr->ir->target);
     st = set_machine(p, opts);
-    if (st == NKI_OK) {
-        st = run(p, opts);
+    control_record *record = NULL;
+    if (st == NKI_OK && opts->arg_count && control_varies(k)) {
+        st = control_run(k, opts->args, opts->arg_count, opts->diags, &record);
     }
+    if (st == NKI_OK) {
+        st = run(p, opts, record);
+    }
+    control_release(record);
     if (st != NKI_OK) {
         nki_profile_release(p);
         return st;

@@ -27,17 +27,24 @@ typedef struct nki_profile_opts {
     size_t machine_count;
     uint32_t events_max;      // instruction executions kept for the forms that show them; 0: none
     uint64_t executions_max;  // of all instructions; 0: 2^27
+    // Data, as for nki_kernel_call. Where the kernel's control depends on it, the kernel is run once
+    // and the clock follows what it did; without it, trips have to say. Parameters that the kernel
+    // writes are written.
+    const nki_arg *args;
+    size_t arg_count;
+    nki_diags *diags;  // NULL: dropped
 } nki_profile_opts;
 #define NKI_PROFILE_OPTS_INIT                                                                      \
     {                                                                                              \
-        sizeof(nki_profile_opts), NULL, 0, NULL, 0, 0, 0                                        \
+        sizeof(nki_profile_opts), NULL, 0, NULL, 0, 0, 0, NULL, 0, NULL                            \
     }
 
 // opts may be NULL.
 //
 // Owns:   *out is the caller's. It keeps k alive.
-// Errors: NKI_ERR_ARG (no such constant; a loop whose length depends on data and has no
-//         trip), NKI_ERR_LIMIT (executions_max), NKI_ERR_NOMEM; a sentence in nki_context_error.
+// Errors: NKI_ERR_ARG (no such constant), NKI_ERR_DIAG (a loop whose length depends on data
+//         and has no trip), NKI_ERR_LIMIT (executions_max), those of nki_kernel_call when args are
+//         given, NKI_ERR_NOMEM; a sentence in nki_context_error.
 NKI_API nki_status nki_profile_create(nki_kernel *k, const nki_profile_opts *opts,
                                       nki_profile **out);
 NKI_API void nki_profile_release(nki_profile *p);
