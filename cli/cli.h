@@ -37,7 +37,7 @@ typedef struct cli_opts {
     const char *json_file, *csv_file, *perfetto_file, *html_file, *against;  // nki profile
     named_text *trips, *machine;
     size_t trip_count, machine_count;
-    bool instructions, list_schedule, verify, spill;
+    bool instructions, list_schedule, verify, spill, fp32_store;
     memory_form memory_map;  // nki inspect
     const char **watches, **breaks;  // nki run, below too
     size_t watch_count, break_count;

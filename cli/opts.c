@@ -182,6 +182,8 @@ static int set_choice(option_id id, const char *text, cli_opts *o)
         o->diag_format = (nki_diag_format)c;
     } else if (id == OPT_SCHEDULE) {
         o->list_schedule = c == 1;
+    } else if (id == OPT_PRECISE_FP) {
+        o->fp32_store = c == 1;
     } else if (id == OPT_MEMORY) {  // text when it is not said
         o->memory_map = c == 1 ? MEMORY_SVG : MEMORY_TEXT;
     }
@@ -245,6 +247,7 @@ static int apply(option_id id, char *v, cli_opts *o)
     case OPT_DIAG_FORMAT:
     case OPT_COLOR:
     case OPT_SCHEDULE:
+    case OPT_PRECISE_FP:
     case OPT_MEMORY: return set_choice(id, v, o);
     case OPT_QUIET: o->quiet = true; return EXIT_DONE;
     case OPT_VERBOSE: o->verbose = true; return EXIT_DONE;

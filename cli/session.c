@@ -104,6 +104,7 @@ nki_compile_opts session_compile_opts(session *s)
     c.schedule = s->o->list_schedule ? NKI_SCHEDULE_LIST : NKI_SCHEDULE_PROGRAM;
     c.verify = s->o->verify;
     c.spill = s->o->spill;
+    c.fp32_store = s->o->fp32_store;
     c.times = &s->times;
     return c;
 }

@@ -232,8 +232,8 @@ static bool operand_of(binder *b, uint32_t view, opnd *o)
         o->base = BASE_PARAM0 + p->params.n + b->shared_of[v->tensor];
         o->offset = off;
     } else {
-        if (t->addr_bytes == ADDR_AUTO || t->addr_bytes > b->pr->hbm_bytes ||
-            t->size_bytes > b->pr->hbm_bytes - t->addr_bytes) {
+        if (t->addr_bytes == ADDR_AUTO || t->addr_bytes > b->dp->hbm_bytes ||
+            t->size_bytes > b->dp->hbm_bytes - t->addr_bytes) {
             return bind_fail(b, "tensor '%s' is not placed in HBM", ir_text(p, t->name));
         }
         uint32_t direct = b->dp->direct[v->tensor];
@@ -625,8 +625,8 @@ static bool bind_consts(binder *b)
         if (t->role != ROLE_CONST) {
             continue;
         }
-        if (buffer_on_chip((buffer_kind)t->buffer) || t->addr_bytes > b->pr->hbm_bytes ||
-            t->size_bytes > b->pr->hbm_bytes - t->addr_bytes || t->data > b->p->blob.n ||
+        if (buffer_on_chip((buffer_kind)t->buffer) || t->addr_bytes > b->dp->hbm_bytes ||
+            t->size_bytes > b->dp->hbm_bytes - t->addr_bytes || t->data > b->p->blob.n ||
             t->size_bytes > b->p->blob.n - t->data) {
             return bind_fail(b, "malformed constant");
         }
@@ -697,9 +697,12 @@ nki_status device_bind_from(const program *pr, const nki_allocator *from, device
     if (setjmp(oom) == 0) {
         dp->p = pr->ir;
         dp->hbm_bytes = pr->hbm_bytes;
+        if (dp->p->fp32_store) {
+            dp->host = dp->p;
+            dp->p = widen_program(&dp->mem, dp->host, &dp->hbm_bytes);
+        }
         b->dp = dp;
-        b->pr = pr;
-        b->p = pr->ir;
+        b->p = dp->p;
         st = bind_program(b) ? NKI_OK : NKI_ERR_FORMAT;
         *err = b->err;
     } else {

@@ -14,8 +14,8 @@ static uint64_t base_size(const exec *x, uint32_t i)
     const ir *p = dp->p;
     uint32_t n = p->params.n;
     switch (i) {
-    case BASE_SBUF: return x->core->sbuf_map;
-    case BASE_PSUM: return x->core->psum_map;
+    case BASE_SBUF: return x->dp->host ? x->core->wide_sbuf_cap : x->core->sbuf_map;
+    case BASE_PSUM: return x->dp->host ? x->core->wide_psum_cap : x->core->psum_map;
     case BASE_HBM: return dp->hbm_bytes;
     case BASE_STAGE: return 0;
     default: break;

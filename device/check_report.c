@@ -50,10 +50,11 @@ static const char *list_text(const at_hand *a, uint32_t n, const uint32_t *v)
 static uint64_t inside(const at_hand *a, uint64_t at, uint32_t *partition)
 {
     const ir_tensor *t = a->tensor;
-    const device_core *core = a->x->core;
     *partition = 0;
     if (buffer_on_chip((buffer_kind)t->buffer)) {
-        uint64_t stride = (uint64_t)(t->buffer == BUF_PSUM ? core->psum_stride : core->sbuf_stride);
+        const target *m = a->x->dp->p->target;
+        uint64_t stride =
+            (uint64_t)(t->buffer == BUF_PSUM ? core_psum_stride(m) : core_sbuf_stride(m));
         *partition = (uint32_t)(at / stride) - t->addr_part;
         return at % stride - t->addr_bytes;
     }

@@ -365,7 +365,8 @@ static bool fit(device_core *const *cores, const device_program *const *programs
     for (uint32_t i = 0; i < n; i++) {
         const ir *p = programs[i]->p;
         if (cores[i]->t->gen != p->target->gen || p->grid != n || p->core != i ||
-            p->params.n != first->params.n || p->outputs.n != first->outputs.n) {
+            p->params.n != first->params.n || p->outputs.n != first->outputs.n ||
+            p->fp32_store != first->fp32_store) {
             return false;
         }
         for (uint32_t k = 0; k < p->params.n; k++) {
@@ -378,14 +379,11 @@ static bool fit(device_core *const *cores, const device_program *const *programs
     return true;
 }
 
-nki_status device_launch(device_core *const *cores, const device_program *const *programs,
-                         uint32_t n, void *const *params, void *const *outputs,
-                         const device_run_opts *opts, diags *ds)
+nki_status launch_bound(device_core *const *cores, const device_program *const *programs,
+                        uint32_t n, void *const *params, void *const *outputs,
+                        const device_run_opts *opts, diags *ds)
 {
     launch l = {.n = n, .ds = ds};
-    if (n < 1 || n > CORES_MAX || !fit(cores, programs, n)) {
-        return NKI_ERR_ARG;
-    }
     if (opts) {
         l.opts = *opts;
     }
@@ -404,6 +402,17 @@ nki_status device_launch(device_core *const *cores, const device_program *const 
     }
     free(l.shared);
     return st;
+}
+
+nki_status device_launch(device_core *const *cores, const device_program *const *programs,
+                         uint32_t n, void *const *params, void *const *outputs,
+                         const device_run_opts *opts, diags *ds)
+{
+    if (n < 1 || n > CORES_MAX || !fit(cores, programs, n)) {
+        return NKI_ERR_ARG;
+    }
+    return (programs[0]->host ? launch_widened : launch_bound)(cores, programs, n, params, outputs,
+                                                               opts, ds);
 }
 
 nki_status device_run(device_core *core, const device_program *dp, void *const *params,

@@ -280,7 +280,8 @@ char *dma_row_at(exec *x, const bound *b, const opnd *o, const tile *t, uint32_t
         low = -p0;
         high = (int64_t)tn->partitions - 1 - p0;
         move = bad ? 0
-                   : at * (tn->buffer == BUF_PSUM ? x->core->psum_stride : x->core->sbuf_stride) +
+                   : at * (tn->buffer == BUF_PSUM ? core_psum_stride(x->dp->p->target)
+                                                  : core_sbuf_stride(x->dp->p->target)) +
                          (int64_t)i * t->ps;
     } else {
         bad = bad || at > INT64_MAX / 4 || at < -(INT64_MAX / 4) ||

@@ -80,6 +80,11 @@ bool bind_host_call(binder *b)
         if (b->o[o].l && b->o[o].dyn) {
             return bind_fail(b, "%s is dynamic", b->info->params[FIRST_OPERAND + k].name);
         }
+        if (b->dp->host && b->o[o].l &&
+            dtype_is_low_precision((dtype)ir_view_at(b->dp->host, b->o[o].view).dtype)) {
+            return bind_fail(b, "%s would be fp32 with --precise-fp=off",
+                             b->info->params[FIRST_OPERAND + k].name);
+        }
     }
     return bind_done(b, run_host_call, NULL, true);
 }

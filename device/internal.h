@@ -89,6 +89,7 @@ typedef struct loop_info {
 struct device_program {
     arena mem;
     const ir *p;
+    const ir *host;  // of a widened program, as it was: the types of host memory; else NULL
     bound *code;
     uint32_t ncode;
     opnd *index;  // operands of dynamic parts
@@ -132,8 +133,9 @@ typedef struct rng_lane {
 struct device_core {
     const target *t;
     char *sbuf, *psum;
-    int64_t sbuf_stride, psum_stride;  // bytes from a partition to the next
     size_t sbuf_map, psum_map;
+    char *wide_sbuf, *wide_psum;  // of widened programs; NULL until one runs
+    size_t wide_sbuf_cap, wide_psum_cap;
     char *hbm, *shared;
     size_t hbm_cap, shared_cap;
     char *stage;
@@ -193,7 +195,6 @@ enum { BIND_ARGS_BYTES = 2048 };
 
 typedef struct binder {
     device_program *dp;
-    const program *pr;
     const ir *p;
     const ir_instr *in;
     const isa_info *info;
@@ -319,6 +320,18 @@ char *dma_row_at(exec *x, const bound *b, const opnd *o, const tile *t, uint32_t
 char *indirect_element(const exec *x, const bound *b, const opnd *o, const tile *t, uint32_t p,
                        uint64_t i);
 
+// ---- low-precision tensors as fp32 (widen.c)
+
+// The program in which they are float32, in memory that is larger: its target and *hbm_bytes say so.
+const ir *widen_program(arena *mem, const ir *p, uint64_t *hbm_bytes);
+// A launch of such programs: host memory keeps its types.
+nki_status launch_widened(device_core *const *cores, const device_program *const *programs,
+                          uint32_t n, void *const *params, void *const *outputs,
+                          const device_run_opts *opts, diags *ds);
+nki_status launch_bound(device_core *const *cores, const device_program *const *programs,
+                        uint32_t n, void *const *params, void *const *outputs,
+                        const device_run_opts *opts, diags *ds);
+
 // ---- running (run.c, stage.c)
 
 void run_staged(exec *x, const bound *b, const tile *t);
@@ -379,6 +392,8 @@ void matmul_store(exec *x, bool accumulate, const tile *d, uint64_t e0, size_t n
 int64_t core_sbuf_stride(const target *t);
 int64_t core_psum_stride(const target *t);
 bool core_reserve_hbm(device_core *c, size_t size);
+// SBUF and PSUM of a widened program, of that program's target. false: out of memory.
+bool core_reserve_wide(device_core *c, const target *t);
 // The launch's shared memory: at least size bytes, kept by the core of rank 0. NULL: out of memory.
 char *core_reserve_shared(device_core *c, size_t size);
 // The bits of an uninitialised element; as many low bytes as the dtype has.

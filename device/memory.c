@@ -41,10 +41,8 @@ device_core *device_core_create(const target *t)
         return NULL;
     }
     c->t = t;
-    c->sbuf_stride = padded_stride(t->sbuf_partition_bytes);
-    c->psum_stride = padded_stride(t->psum_partition_bytes);
-    c->sbuf_map = (size_t)c->sbuf_stride * PARTS;
-    c->psum_map = (size_t)c->psum_stride * PARTS;
+    c->sbuf_map = (size_t)core_sbuf_stride(t) * PARTS;
+    c->psum_map = (size_t)core_psum_stride(t) * PARTS;
     c->sbuf = map_pages(c->sbuf_map);
     c->psum = map_pages(c->psum_map);
     if (!c->sbuf || !c->psum) {
@@ -67,6 +65,12 @@ void device_core_release(device_core *c)
     }
     for (int i = 0; i < 4; i++) {
         free(c->slot[i]);
+    }
+    if (c->wide_sbuf) {
+        munmap(c->wide_sbuf, c->wide_sbuf_cap);
+    }
+    if (c->wide_psum) {
+        munmap(c->wide_psum, c->wide_psum_cap);
     }
     if (c->hbm) {
         munmap(c->hbm, c->hbm_cap);
@@ -99,6 +103,12 @@ static bool reserve(char **at, size_t *cap, size_t size)
 bool core_reserve_hbm(device_core *c, size_t size)
 {
     return reserve(&c->hbm, &c->hbm_cap, size);
+}
+
+bool core_reserve_wide(device_core *c, const target *t)
+{
+    return reserve(&c->wide_sbuf, &c->wide_sbuf_cap, (size_t)core_sbuf_stride(t) * PARTS) &&
+           reserve(&c->wide_psum, &c->wide_psum_cap, (size_t)core_psum_stride(t) * PARTS);
 }
 
 char *core_reserve_shared(device_core *c, size_t size)

@@ -109,11 +109,11 @@ const void *device_tensor_byte(const device_event *e, uint32_t tensor, uint32_t 
     if (at >= t->size_bytes || partition >= (chip ? t->partitions : 1u)) {
         return NULL;
     }
-    if (t->buffer == BUF_SBUF) {
-        return c->sbuf + (t->addr_part + partition) * c->sbuf_stride + t->addr_bytes + at;
-    }
-    if (t->buffer == BUF_PSUM) {
-        return c->psum + (t->addr_part + partition) * c->psum_stride + t->addr_bytes + at;
+    if (chip) {
+        bool psum = t->buffer == BUF_PSUM;
+        int64_t stride = (psum ? core_psum_stride : core_sbuf_stride)(e->program->target);
+        return e->x->base[psum ? BASE_PSUM : BASE_SBUF] + (t->addr_part + partition) * stride +
+               t->addr_bytes + at;
     }
     if (t->role == ROLE_ARG) {
         return e->x->base[BASE_PARAM0 + t->param] + at;

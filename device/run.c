@@ -137,7 +137,7 @@ bool exec_resolve(exec *x, const bound *b, const opnd *o, tile *t)
         return false;
     }
     t->p +=
-        part ? move * (tn->buffer == BUF_PSUM ? x->core->psum_stride : x->core->sbuf_stride) : move;
+        part ? move * (tn->buffer == BUF_PSUM ? core_psum_stride(p->target) : core_sbuf_stride(p->target)) : move;
     return true;
 }
 
@@ -364,7 +364,8 @@ static bool reserve(device_core *c, const device_program *dp)
             return false;
         }
     }
-    return c->regs && c->loops && c->base && core_reserve_hbm(c, dp->hbm_bytes);
+    return c->regs && c->loops && c->base && core_reserve_hbm(c, dp->hbm_bytes) &&
+           (!dp->host || core_reserve_wide(c, dp->p->target));
 }
 
 void copy_outputs(exec *x, void *const *outputs)
@@ -520,8 +521,8 @@ bool exec_begin(exec *x, void *const *params, char *const *shared, void *const *
     x->base = core->base;
     x->regs = core->regs;
     memset(core->regs, 0, core->regs_cap * sizeof *core->regs);
-    x->base[BASE_SBUF] = core->sbuf;
-    x->base[BASE_PSUM] = core->psum;
+    x->base[BASE_SBUF] = dp->host ? core->wide_sbuf : core->sbuf;
+    x->base[BASE_PSUM] = dp->host ? core->wide_psum : core->psum;
     x->base[BASE_HBM] = core->hbm;
     x->base[BASE_STAGE] = core->stage;
     place_host(x, params, shared, outputs);

@@ -216,6 +216,7 @@ static ir *specialize_core(session *s, const loaded_module *entry, uint32_t core
                      .loader = &imports,
                      .env = rq->env,
                      .env_n = rq->env_count,
+                     .fp32_store = rq->fp32_store,
                      .step_limit = rq->step_limit,
                      .print = core == 0 ? rq->print : NULL,
                      .print_ctx = rq->print_ctx,

@@ -28,6 +28,7 @@ typedef struct compile_request {
     size_t arg_count;
     uint32_t grid;
     bool spill;   // SBUF tensors that do not fit go to HBM and back
+    bool fp32_store;  // low-precision tensors hold fp32
     bool list;    // order of issue by critical path, not the kernel's
     bool verify;  // proves the order; builds with NKI_VERIFY_SCHEDULE always do
     // Under which settings.

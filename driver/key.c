@@ -99,6 +99,7 @@ static void add_part(XXH3_state_t *h, const compile_request *rq, compile_part pa
         add_number(h, rq->list);
         add_number(h, rq->verify);
         add_number(h, rq->spill);
+        add_number(h, rq->fp32_store);
         add_text(h, rq->target->name);
         break;
     case PART_SETTINGS: add_settings(h, rq); break;

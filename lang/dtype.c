@@ -44,6 +44,11 @@ bool dtype_is_float(dtype d)
     return table[d].cls == DTC_F;
 }
 
+bool dtype_is_low_precision(dtype d)
+{
+    return dtype_class_of(d) == DTC_F && d != DT_float32;
+}
+
 bool dtype_is_int(dtype d)
 {
     return table[d].cls == DTC_I || table[d].cls == DTC_U;

@@ -179,6 +179,7 @@ typedef struct ir {
     uint32_t grid;    // programs in the launch: 1 or 2
     uint32_t core;    // which of them this is
     uint32_t registers;  // virtual registers used; ids 0 .. registers-1
+    bool fp32_store;  // low-precision tensors hold fp32 (--precise-fp=off)
     VEC(ir_instr) instrs;
     VEC(ir_arg) args;
     VEC(ir_named) views;

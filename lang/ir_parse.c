@@ -550,6 +550,17 @@ static bool argument(text_parser *ps, const isa_param *par, ir_arg *out, int dep
 
 // ---- lines
 
+// Nothing, or " precise_fp=off".
+static bool precise_fp(text_parser *ps)
+{
+    skip_blanks(ps);
+    if (ps->at == ps->end || *ps->at != 'p') {
+        return true;
+    }
+    ps->p->fp32_store = key(ps, "precise_fp") && same(word(ps, ' '), "off");
+    return ps->p->fp32_store || BAD(ps, "precise_fp is off or not written");
+}
+
 static bool kernel_line(text_parser *ps)
 {
     token t = word(ps, ' ');
@@ -566,7 +577,8 @@ static bool kernel_line(text_parser *ps)
     p->kernel = str;
     uint32_t place;
     return key(ps, "grid") && number32(ps, &p->grid) && key(ps, "core") && number32(ps, &p->core) &&
-           key(ps, "registers") && number32(ps, &p->registers) && place_and_end(ps, &place);
+           key(ps, "registers") && number32(ps, &p->registers) && precise_fp(ps) &&
+           place_and_end(ps, &place);
 }
 
 static bool shape(text_parser *ps, ir_tensor *t)

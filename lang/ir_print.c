@@ -290,8 +290,9 @@ static void put_head(printer *pr)
     const ir *p = pr->p;
     text_cstr(pr->out, "kernel ");
     put_quoted(pr, p->kernel);
-    text_printf(pr->out, " target=%s grid=%" PRIu32 " core=%" PRIu32 " registers=%" PRIu32 "\n",
-                p->target->name, p->grid, p->core, p->registers);
+    text_printf(pr->out, " target=%s grid=%" PRIu32 " core=%" PRIu32 " registers=%" PRIu32 "%s\n",
+                p->target->name, p->grid, p->core, p->registers,
+                p->fp32_store ? " precise_fp=off" : "");
 }
 
 static void put_tensor(printer *pr, uint32_t i)

@@ -28,4 +28,7 @@ diag *emit_tensor(emitter *e, ir_tensor t, loc at, uint32_t *id);
 // End of the kernel: checks that span instructions (outputs never written, warnings once).
 diag *emit_finish(emitter *e, loc at);
 
+// --precise-fp=off (fp32_store.c): marks the finished program, and reports views that it cannot keep.
+void fp32_store(ir *p, diags *ds);
+
 #endif

@@ -324,6 +324,9 @@ static ir *run(interp *it, const loaded_module *entry, const char *kernel, const
         interp_report(it);
         return NULL;
     }
+    if (it->o->fp32_store) {
+        fp32_store(it->p, it->ds);
+    }
     return it->ds->errors ? NULL : it->p;
 }
 

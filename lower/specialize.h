@@ -51,6 +51,7 @@ typedef struct lower_opts {
     const module_loader *loader;
     const lower_env *env;
     uint32_t env_n;
+    bool fp32_store;      // ir.fp32_store
     uint64_t step_limit;  // evaluated nodes; 0: the default (4e9)
     // Compile-time print(). NULL: dropped.
     void (*print)(void *ctx, const char *text, size_t len);

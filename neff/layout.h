@@ -48,6 +48,7 @@ enum {
     NEFF_VERSION = 2,
     NEFF_HEADER_BYTES = 1024,
     NEFF_MAX_SECTIONS = 28,
+    NEFF_FP32_STORE = 1,  // header.flags: ir.fp32_store
     NEFF_PAGE_BYTES = 4096,  // a member of at least this many bytes begins on a multiple of it
     TAR_BLOCK = 512,
 };
@@ -79,7 +80,8 @@ typedef struct neff_header {
     uint64_t tables_xxh3;  // neff_tables_hash() of the tool that wrote it
     uint32_t spill_stores, spill_loads;
     uint64_t spill_bytes;
-    uint8_t reserved[24];
+    uint32_t flags;  // NEFF_FP32_STORE; other bits are 0
+    uint8_t reserved[20];
     neff_section section[NEFF_MAX_SECTIONS];
 } neff_header;
 

@@ -71,6 +71,10 @@ static bool check_header(reader *r)
 
 static bool check_zero(reader *r)
 {
+    if (r->h.flags & ~(uint32_t)NEFF_FP32_STORE) {
+        return FAIL(r, "offset %zu (flags): not known: %#" PRIx32, offsetof(neff_header, flags),
+                    r->h.flags);
+    }
     for (size_t i = 0; i < sizeof r->h.reserved; i++) {
         if (r->h.reserved[i]) {
             return FAIL(r, "offset %zu (reserved): not zero", offsetof(neff_header, reserved) + i);
@@ -244,6 +248,7 @@ static bool take_sections(reader *r)
     p->grid = r->h.grid;
     p->core = r->h.core;
     p->registers = r->h.registers;
+    p->fp32_store = r->h.flags & NEFF_FP32_STORE;
     if (!take_strs(r) || !take_files(r)) {
         return false;
     }

@@ -244,6 +244,7 @@ static void put_header(writer *w)
     h->core = pr->ir->core;
     h->registers = pr->ir->registers;
     h->kernel = pr->ir->kernel;
+    h->flags = pr->ir->fp32_store ? NEFF_FP32_STORE : 0;
     h->sbuf_peak_bytes = pr->sbuf_peak_bytes;
     h->psum_peak_bytes = pr->psum_peak_bytes;
     h->hbm_bytes = pr->hbm_bytes;

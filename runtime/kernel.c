@@ -407,6 +407,7 @@ nki_status nki_kernel_compile(nki_context *ctx, const nki_source *src, const cha
     rq.list = opts->schedule == NKI_SCHEDULE_LIST;
     rq.verify |= opts->verify != 0;
     rq.spill = opts->spill != 0;
+    rq.fp32_store = opts->fp32_store != 0;
     rq.dump = opts->dump;
     rq.dump_ctx = opts->dump_ctx;
     rq.dump_stages = opts->dump_stages;

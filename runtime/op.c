@@ -225,6 +225,7 @@ nki_status nki_op_specialize(nki_op *op, const nki_arg *args, size_t arg_count,
     rq.list = opts->schedule == NKI_SCHEDULE_LIST;
     rq.verify |= opts->verify != 0;
     rq.spill = opts->spill != 0;
+    rq.fp32_store = opts->fp32_store != 0;
     nki_times times = {0};
     st = cache_get(ctx, &rq, ds, &times, out);
     if (opts->times) {

@@ -98,6 +98,10 @@ typedef struct nki_compile_opts {
     // Not 0: tensors that do not fit in SBUF are moved to HBM and back, outside register loops,
     // where the compile would end with sbuf_full.
     int spill;
+    // Not 0: tensors of types below fp32 (tfloat32, bfloat16, float16, float8) hold fp32 inside the
+    // device, at unchanged addresses, sizes and views; arguments and results are converted at its
+    // borders. Reinterpreting the bits of such a tensor is an error, bit_cast_fp32.
+    int fp32_store;
 } nki_compile_opts;
 // clang-format off
 #define NKI_COMPILE_OPTS_INIT {.size = sizeof(nki_compile_opts)}
