@@ -6,7 +6,7 @@
 #include "neff/neff.h"
 #include "parser/parse.h"
 #include "sched/place.h"
-#include "sched/program_print.h"
+#include "sched/program_text.h"
 #include "sched/verify_schedule.h"
 
 #include <stdarg.h>

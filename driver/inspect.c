@@ -4,7 +4,7 @@
 #include "neff/layout.h"
 #include "neff/neff.h"
 #include "sched/memory_map.h"
-#include "sched/program_print.h"
+#include "sched/program_text.h"
 
 #include <inttypes.h>
 
@@ -19,6 +19,10 @@ static void put_header(const neff_header *h, const program *pr, textbuf *out)
                 ir_text(p, p->kernel), p->target->name, p->core, p->grid, h->version, h->file_bytes,
                 h->body_xxh3, p->instrs.n, p->registers, pr->sbuf_peak_bytes, pr->psum_peak_bytes,
                 pr->hbm_bytes);
+    if (pr->spills.stores || pr->spills.loads) {
+        text_printf(out, "spills stores=%" PRIu32 " loads=%" PRIu32 " bytes=%" PRIu64 "\n",
+                    pr->spills.stores, pr->spills.loads, pr->spills.bytes);
+    }
     text_cstr(out, "\nsections\n");
     for (int id = 0; id < SEC_COUNT; id++) {
         const neff_section *s = &h->section[id];

@@ -248,6 +248,7 @@ static void extend(prover *pv, uint32_t t)
     live_range *r = &lv->of[t];
     const proof_state *s = &pv->of[t];
     const ir_tensor *ten = &pv->p->tensors.at[t];
+    r->home = s->home;
     r->unproven = has_lifetime(ten) && (s->broken || (ten->role == ROLE_OUT && !s->full));
     if (!r->touched) {
         return;

@@ -20,6 +20,7 @@ typedef struct loop_info {
 typedef struct live_range {
     uint32_t touch;        // first instruction that touches it, as it stands
     uint32_t first, last;  // extended over loops
+    uint32_t home;         // innermost loop around all touches; of an output: the program
     bool touched, unproven;
 } live_range;
 

@@ -6,15 +6,13 @@
 #include "sched/passes.h"
 #include "sched/space.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 // Placement by live range: a sweep over the instructions frees what ended before each and places
 // what begins there, first-fit by address. Where first-fit leaves memory in pieces too small, that
 // memory is placed anew, largest tensors first. Time: linear, times the number of holes.
 
-enum { MAP_LINES = 8, REPACK_MAX = 1 << 14 };
-#define HBM_LIMIT_BYTES ((uint64_t)96 << 30)  // a Trainium2 chip; the others have less
+enum { REPACK_MAX = 1 << 14 };
 
 typedef struct held_tensor {
     uint32_t tensor;
@@ -61,86 +59,6 @@ static uint32_t align_of(const ir_tensor *t)
     }
     uint32_t size = dtype_size((dtype)t->dtype);
     return size > 4 ? size : 4;
-}
-
-// ---- what the user reads
-
-static const char *shape_text(arena *mem, const ir_tensor *t)
-{
-    textbuf b;
-    text_init(&b, mem);
-    for (uint32_t i = 0; i < t->ndim; i++) {
-        text_printf(&b, "%s%" PRIu32, i ? ", " : "[", t->shape[i]);
-    }
-    text_cstr(&b, t->ndim ? "]" : "[]");
-    return b.at;
-}
-
-static void note_live(placer *pl, diag *d, buffer_kind b, uint32_t at)
-{
-    uint32_t top[MAP_LINES], n = 0, more = 0;
-    uint64_t more_bytes = 0;
-    const ir *p = pl->p;
-    for (uint32_t t = 0; t < p->tensors.n; t++) {
-        const ir_tensor *ten = &p->tensors.at[t];
-        const live_range *r = &pl->lv->of[t];
-        if (ten->buffer != b || !r->touched || r->first > at || r->last < at ||
-            ten->addr_bytes == ADDR_AUTO) {
-            continue;
-        }
-        uint32_t k = n < MAP_LINES ? n++ : MAP_LINES;
-        uint32_t out = k == MAP_LINES ? top[MAP_LINES - 1] : t;
-        if (k == MAP_LINES) {
-            more++;
-            if (p->tensors.at[out].size_bytes >= ten->size_bytes) {
-                more_bytes += ten->size_bytes;
-                continue;
-            }
-            more_bytes += p->tensors.at[out].size_bytes;
-            k--;
-        }
-        for (; k && p->tensors.at[top[k - 1]].size_bytes < ten->size_bytes; k--) {
-            top[k] = top[k - 1];
-        }
-        top[k] = t;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const ir_tensor *ten = &p->tensors.at[top[i]];
-        diag_note_add(pl->ds, d, ir_place_loc(p, ten->place),
-                      "in use: `%s` %s %s, %" PRIu64 " bytes in each partition at %" PRIu64 "%s",
-                      ir_text(p, ten->name), shape_text(pl->mem, ten),
-                      dtype_name((dtype)ten->dtype), ten->size_bytes, ten->addr_bytes,
-                      ten->manual ? " (the kernel's address)" : "");
-    }
-    if (more) {
-        diag_note_add(pl->ds, d, (loc){0}, "in use: %" PRIu32 " smaller tensors, %" PRIu64 " bytes",
-                      more, more_bytes);
-    }
-}
-
-static void report_full(placer *pl, uint32_t t)
-{
-    const ir *p = pl->p;
-    const ir_tensor *ten = &p->tensors.at[t];
-    loc at = ir_place_loc(p, ten->place);
-    const char *name = ir_text(p, ten->name), *shape = shape_text(pl->mem, ten);
-    name = *name ? arena_printf(pl->mem, "`%s` ", name) : "";
-    const char *type = dtype_name((dtype)ten->dtype);
-    buffer_kind b = memory_of(ten);
-    diag *d;
-    if (b == BUF_HBM) {
-        d = diag_hbm_full(pl->ds, at, name, shape, type, ten->size_bytes, HBM_LIMIT_BYTES);
-    } else {
-        uint64_t largest, avail = space_available(&pl->of[b], when_of(pl, t), &largest);
-        d = (b == BUF_SBUF ? diag_sbuf_full : diag_psum_full)(
-            pl->ds, at, name, shape, type, ten->size_bytes,
-            pl->of[b].limit_bytes - avail + ten->size_bytes, p->target->name, pl->of[b].limit_bytes,
-            avail, largest);
-    }
-    ir_place_notes(p, ten->place, pl->ds, d);
-    if (b != BUF_HBM) {
-        note_live(pl, d, b, pl->lv->of[t].first);
-    }
 }
 
 // ---- addresses that the kernel gave
@@ -192,8 +110,8 @@ static bool place_fixed(placer *pl, tensor_role role)
         }
         ten->addr_part = 0;
         ten->addr_bytes = pl->hbm_base;
-        if (ten->size_bytes > HBM_LIMIT_BYTES - pl->hbm_base) {
-            report_full(pl, t);
+        if (ten->size_bytes > CORE_HBM_BYTES - pl->hbm_base) {
+            refuse_full(pl->mem, p, pl->lv, t, 0, 0, pl->ds);
             return false;
         }
         pl->hbm_base += (ten->size_bytes + SPACE_ALIGN - 1) / SPACE_ALIGN * SPACE_ALIGN;
@@ -372,7 +290,8 @@ static bool place_one(placer *pl, uint32_t t)
         pl->done[b] = true;
         return true;
     }
-    report_full(pl, t);
+    uint64_t largest = 0, avail = space_available(&pl->of[b], when_of(pl, t), &largest);
+    refuse_full(pl->mem, pl->p, pl->lv, t, avail, largest, pl->ds);
     return false;
 }
 
@@ -413,7 +332,7 @@ bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds)
     if (!place_fixed(&pl, ROLE_CONST) || !place_fixed(&pl, ROLE_OUT)) {
         return false;
     }
-    space_init(&pl.of[BUF_HBM], mem, HBM_LIMIT_BYTES - pl.hbm_base, 0);
+    space_init(&pl.of[BUF_HBM], mem, CORE_HBM_BYTES - pl.hbm_base, 0);
     reserve_manual(&pl);
     estimate(&pl);
     if (!sweep(&pl)) {
@@ -427,28 +346,50 @@ bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds)
 }
 
 // Places; what does not fit in SBUF is moved out of the way, with less and less memory to count on,
-// since pieces of it may be lost between tensors.
-static bool place_with_spills(arena *mem, program *pr, liveness *lv, diags *ds)
+// since pieces of it may be lost between tensors. On failure `first` says what was in the way.
+static bool place_with_spills(arena *mem, program *pr, liveness *lv, diags *first,
+                              spill_report *report)
 {
     enum { TRIES = 8 };
     uint64_t all = pr->ir->target->sbuf_partition_bytes;
-    diags first;
     for (uint32_t k = 0; k < TRIES; k++) {
         diags trial;
         diags_init(&trial, mem);
-        trial.policy = ds->policy;
+        trial.policy = first->policy;
         if (place_tensors(mem, pr, lv, &trial)) {
             return true;
         }
         if (k == 0) {
-            first = trial;
+            *first = trial;
         }
         if (trial.first->id != D_sbuf_full ||
-            !spill_sbuf(mem, pr->ir, lv, all - all * k / (2 * TRIES), &pr->spills)) {
+            !spill_sbuf(mem, pr->ir, lv, all - all * k / (2 * TRIES), report)) {
             break;
         }
-        *lv = (liveness){0};
         live_compute(mem, pr->ir, lv);
+    }
+    return false;
+}
+
+// Places, with spills when they are wanted; a refusal says what they would do.
+static bool place_all(arena *mem, program *pr, liveness *lv, bool spill, diags *ds)
+{
+    diags first;
+    diags_init(&first, mem);
+    first.policy = ds->policy;
+    spill_report report = {0};
+    bool fits = place_with_spills(mem, pr, lv, &first, &report);
+    if (fits && (spill || !report.tensors.n)) {
+        for (uint32_t k = 0; k < report.tensors.n; k++) {
+            const spilled *r = &report.tensors.at[k];
+            pr->spills.stores += r->stores;
+            pr->spills.loads += r->loads;
+            pr->spills.bytes += r->bytes;
+        }
+        return true;
+    }
+    if (first.first->id == D_sbuf_full) {
+        refuse_says_spill(pr->ir, &first, first.first, fits, &report);
     }
     for (diag *d = first.first, *next; d; d = next) {
         next = d->next;
@@ -463,9 +404,7 @@ program *schedule(arena *mem, ir *p, const sched_opts *opts, diags *ds)
     pr->ir = p;
     liveness lv;
     live_compute(mem, p, &lv);
-    bool ok =
-        opts && opts->spill ? place_with_spills(mem, pr, &lv, ds) : place_tensors(mem, pr, &lv, ds);
-    if (!ok) {
+    if (!place_all(mem, pr, &lv, opts && opts->spill, ds)) {
         return NULL;
     }
     insert_fills(mem, p, &lv);

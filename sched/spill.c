@@ -1,12 +1,18 @@
 #include "sched/passes.h"
 
+#include "sched/cover.h"
+
 // Makes room in SBUF: where the tensors in use do not fit, the one whose next use is farthest goes
-// to a temporary in HBM and comes back, as a new tensor, before that use. A register loop counts as
-// one step, so nothing is moved inside one.
+// to a temporary in HBM and comes back, as a new tensor, before that use.
+//
+// A register loop is one step while what it uses fits. One that does not fit is opened: its body is
+// stepped through like a program that has all of SBUF, and a value that comes from outside an
+// iteration or leaves it is in HBM whenever an iteration begins or ends. So all iterations, and the
+// code around them, agree on where it is, however often the loop runs.
 
 #define NONE UINT32_MAX  // no tensor
 
-// A step of the program: an instruction, or a whole loop.
+// A step of a level: an instruction, or a whole loop.
 typedef struct item {
     uint32_t first, end;  // instructions
     uint32_t use;         // its first, in uses; up to that of the next item
@@ -16,24 +22,36 @@ typedef struct use {
     uint32_t tensor, item;
     uint32_t next;  // use of the same tensor, + 1
     bool writes;
+    bool anew;  // the item begins by writing all of it: its value before does not matter
 } use;
 
-// A tensor of the program as it came in.
+// The program, or the body of an opened loop.
+typedef struct level {
+    uint32_t loop;  // of liveness
+    VEC(item) items;
+    VEC(use) uses;
+} level;
+
+// A tensor of the program as it came in. Fields of a use and of an item are those of the level that
+// is stepped through: an opened loop leaves what it uses away, and sets them for the items after
+// it.
 typedef struct state {
-    uint32_t now;     // the tensor that has its value
-    uint32_t home;    // in HBM, + 1; 0: none yet
-    uint32_t last;    // use, + 1; while they are listed
-    uint32_t ahead;   // next use, + 1
-    uint32_t pinned;  // item, + 1
-    bool spillable, resident, away, dirty;
+    uint32_t now;       // the tensor that has its value
+    uint32_t home;      // in HBM, + 1; 0: none yet
+    uint32_t last;      // use, + 1; while they are listed
+    uint32_t ahead;     // next use, + 1
+    uint32_t pinned;    // item, + 1
+    uint32_t reported;  // its entry in the report, + 1
+    bool spillable, resident, dirty;
+    bool away;  // its value is at home
+    bool lost;  // it has none until it is written anew
 } state;
 
 typedef struct spiller {
     arena *mem;
     ir *p;
-    spill_count *count;
-    VEC(item) items;
-    VEC(use) uses;
+    const liveness *lv;
+    spill_report *report;
     state *of;
     uint32_t tensors;  // of the program as it came in
     VEC(uint32_t) resident;
@@ -54,47 +72,77 @@ static uint64_t room(const ir_tensor *t)
     return (t->size_bytes + 63) / 64 * 64;
 }
 
+// Whether its values are those of one iteration of the level's loop.
+static bool is_local(const spiller *s, const level *lev, uint32_t tensor)
+{
+    const live_range *r = &s->lv->of[tensor];
+    uint32_t at = r->home;
+    while (at && at != lev->loop) {
+        at = s->lv->loops.at[at].parent;
+    }
+    return lev->loop == 0 || (!r->unproven && at == lev->loop);
+}
+
 // ---- who uses what, and when
 
-static void list_use(spiller *s, uint32_t tensor, bool writes)
+static bool writes_all(const ir *p, const access *acc)
 {
+    const ir_view *v = ir_view_ref(p, acc->view);
+    cover c = {.n = 1};
+    if (!(acc->kind & ACC_FULL) || (acc->kind & ACC_READ) || !region_exact(p, v, &c.at[0])) {
+        return false;
+    }
+    region whole = region_whole(&p->tensors.at[v->tensor]);
+    return cover_has(&c, &whole);
+}
+
+static void list_use(spiller *s, level *lev, const access *acc, bool in_loop)
+{
+    uint32_t tensor = s->p->views.at[acc->view].tensor, k = lev->items.n - 1;
     state *st = &s->of[tensor];
-    uint32_t k = s->items.n - 1;
+    bool writes = (acc->kind & ACC_WRITE) != 0;
     if (!st->spillable) {
         return;
     }
-    if (st->last && s->uses.at[st->last - 1].item == k) {
-        s->uses.at[st->last - 1].writes |= writes;
+    if (st->last && lev->uses.at[st->last - 1].item == k) {
+        lev->uses.at[st->last - 1].writes |= writes;
         return;
     }
-    vec_push(s->mem, &s->uses, ((use){tensor, k, 0, writes}));
+    // Reads are listed first: a write of what the instruction reads is not its first use.
+    bool anew = !in_loop && writes_all(s->p, acc);
+    vec_push(s->mem, &lev->uses, ((use){tensor, k, 0, writes, anew}));
     if (st->last) {
-        s->uses.at[st->last - 1].next = s->uses.n;
+        lev->uses.at[st->last - 1].next = lev->uses.n;
     } else {
-        st->ahead = s->uses.n;
+        st->ahead = lev->uses.n;
     }
-    st->last = s->uses.n;
+    st->last = lev->uses.n;
 }
 
-static void list_items(spiller *s)
+// Instructions [first, end) are the level.
+static void list_items(spiller *s, level *lev, uint32_t first, uint32_t end)
 {
     const ir *p = s->p;
     access_list acc = {0};
     uint32_t depth = 0;
-    for (uint32_t i = 0; i < p->instrs.n; i++) {
+    for (uint32_t i = first; i < end; i++) {
         const ir_instr *in = &p->instrs.at[i];
         if (depth == 0) {
-            vec_push(s->mem, &s->items, ((item){i, i + 1, s->uses.n}));
+            vec_push(s->mem, &lev->items, ((item){i, i + 1, lev->uses.n}));
         }
         depth += opens_loop(in);
         depth -= in->op == ISA_loop_end;
-        s->items.at[s->items.n - 1].end = i + 1;
-        acc.n = 0;
+        lev->items.at[lev->items.n - 1].end = i + 1;
         access_collect(s->mem, p, in, &acc);
         for (uint32_t k = 0; k < acc.n; k++) {
-            list_use(s, p->views.at[acc.at[k].view].tensor, (acc.at[k].kind & ACC_WRITE) != 0);
+            list_use(s, lev, &acc.at[k], depth > 0);
         }
     }
+}
+
+static uint32_t end_of_uses(const level *lev, uint32_t k)
+{
+    return k + 1 < lev->items.n ? lev->items.at[k + 1].use : lev->uses.n;
 }
 
 // ---- the transfers
@@ -126,23 +174,31 @@ static void move(spiller *s, uint32_t dst, uint32_t src, uint32_t place)
                          .nargs = 6,
                          .args = ir_list(p, a, 6),
                          .place = place}));
-    const ir_tensor *t = &p->tensors.at[src];
-    s->count->bytes += t->buffer == BUF_SBUF ? t->size_bytes * t->partitions : t->size_bytes;
 }
 
-// To its home in HBM, unless that has its value already.
-static void put_away(spiller *s, uint32_t tensor, uint32_t place)
+// A tensor's part of the report.
+static spilled *reported(spiller *s, uint32_t tensor)
+{
+    spill_report *r = s->report;
+    state *st = &s->of[tensor];
+    if (!st->reported) {
+        vec_push(s->mem, &r->tensors, ((spilled){.tensor = tensor}));
+        st->reported = r->tensors.n;
+    }
+    return &r->tensors.at[st->reported - 1];
+}
+
+static uint32_t home_of(spiller *s, uint32_t tensor)
 {
     ir *p = s->p;
     state *st = &s->of[tensor];
     if (!st->home) {
         ir_tensor h = p->tensors.at[tensor];
-        uint32_t elems = (uint32_t)(h.size_bytes / dtype_size((dtype)h.dtype));
         h.buffer = BUF_HBM;
         h.ndim = 2;
         memset(h.shape, 0, sizeof h.shape);
         h.shape[0] = h.partitions;
-        h.shape[1] = elems;
+        h.shape[1] = (uint32_t)(h.size_bytes / dtype_size((dtype)h.dtype));
         h.size_bytes *= h.partitions;
         h.partitions = 0;
         h.fill = 0;
@@ -152,24 +208,44 @@ static void put_away(spiller *s, uint32_t tensor, uint32_t place)
         h.name = ir_str(p, name, strlen(name));
         st->home = ir_tensor_add(p, h) + 1;
     }
-    if (st->dirty) {
-        move(s, st->home - 1, st->now, place);
-        s->count->stores++;
-    }
-    st->dirty = st->resident = false;
-    st->away = true;
-    s->in_use_bytes -= room(&p->tensors.at[tensor]);
+    return st->home - 1;
 }
 
-static void bring_back(spiller *s, uint32_t tensor, uint32_t place)
+static uint64_t all_bytes(const ir_tensor *t)
 {
-    ir *p = s->p;
+    return t->size_bytes * t->partitions;
+}
+
+// To its home in HBM, unless that has its value already or nobody wants it.
+static void put_away(spiller *s, const level *lev, uint32_t tensor, uint32_t place)
+{
     state *st = &s->of[tensor];
-    ir_tensor t = p->tensors.at[tensor];
-    st->now = ir_tensor_add(p, t);
-    move(s, st->now, st->home - 1, place);
-    s->count->loads++;
-    st->away = false;
+    bool wanted = !(st->ahead && lev->uses.at[st->ahead - 1].anew) || !is_local(s, lev, tensor);
+    if (st->dirty && wanted) {
+        uint32_t home = home_of(s, tensor);
+        move(s, home, st->now, place);
+        spilled *r = reported(s, tensor);
+        r->stores++;
+        r->bytes += all_bytes(&s->p->tensors.at[tensor]);
+    }
+    st->lost = !wanted;
+    st->dirty = st->resident = false;
+    st->away = wanted;
+    s->in_use_bytes -= room(&s->p->tensors.at[tensor]);
+}
+
+static void bring_back(spiller *s, uint32_t tensor, bool anew, uint32_t place)
+{
+    state *st = &s->of[tensor];
+    ir_tensor t = s->p->tensors.at[tensor];
+    st->now = ir_tensor_add(s->p, t);
+    if (st->away && !anew) {
+        move(s, st->now, st->home - 1, place);
+        spilled *r = reported(s, tensor);
+        r->loads++;
+        r->bytes += all_bytes(&s->p->tensors.at[tensor]);
+    }
+    st->away = st->lost = false;
 }
 
 // ---- instructions on the tensors that have the values now
@@ -221,28 +297,26 @@ static ir_arg follow_arg(spiller *s, ir_arg a)
     return a;
 }
 
-static void copy_item(spiller *s, const item *it)
+static void copy_instr(spiller *s, uint32_t i)
 {
     ir *p = s->p;
-    for (uint32_t i = it->first; i < it->end; i++) {
-        ir_instr in = p->instrs.at[i];
-        ir_arg args[UINT8_MAX];
-        bool changed = false;
-        for (uint32_t k = 0; k < in.nargs; k++) {
-            args[k] = follow_arg(s, p->args.at[in.args + k]);
-            changed |= args[k].v != p->args.at[in.args + k].v;
-        }
-        // A list in front of the arguments is theirs; new ones may lie anywhere before.
-        in.args = changed ? ir_list(p, args, in.nargs) : in.args;
-        s->moved[i] = s->out.n;
-        vec_push(s->mem, &s->out, in);
+    ir_instr in = p->instrs.at[i];
+    ir_arg args[UINT8_MAX];
+    bool changed = false;
+    for (uint32_t k = 0; k < in.nargs; k++) {
+        args[k] = follow_arg(s, p->args.at[in.args + k]);
+        changed |= args[k].v != p->args.at[in.args + k].v;
     }
+    // A list in front of the arguments is theirs; new ones may lie anywhere before.
+    in.args = changed ? ir_list(p, args, in.nargs) : in.args;
+    s->moved[i] = s->out.n;
+    vec_push(s->mem, &s->out, in);
 }
 
 // ---- the sweep
 
 // Room for `need` more bytes. false: what this item uses alone does not fit.
-static bool make_room(spiller *s, uint32_t k, uint64_t need, uint32_t place)
+static bool make_room(spiller *s, const level *lev, uint32_t k, uint64_t need, uint32_t place)
 {
     while (s->in_use_bytes + need > s->budget_bytes) {
         uint32_t best = NONE, far = 0, kept = 0;
@@ -253,7 +327,7 @@ static bool make_room(spiller *s, uint32_t k, uint64_t need, uint32_t place)
                 continue;
             }
             s->resident.at[kept++] = t;
-            uint32_t next = s->uses.at[st->ahead - 1].item;
+            uint32_t next = lev->uses.at[st->ahead - 1].item;
             if (st->pinned != k + 1 && (best == NONE || next > far)) {
                 best = t;
                 far = next;
@@ -263,30 +337,98 @@ static bool make_room(spiller *s, uint32_t k, uint64_t need, uint32_t place)
         if (best == NONE) {
             return false;
         }
-        put_away(s, best, place);
+        put_away(s, lev, best, place);
     }
     return true;
 }
 
-static bool step(spiller *s, uint32_t k)
+static bool sweep(spiller *s, level *lev);
+
+// Item k is a loop that uses more than there is room for.
+static bool open_loop(spiller *s, level *lev, uint32_t k)
 {
-    const item *it = &s->items.at[k];
-    uint32_t end = k + 1 < s->items.n ? s->items.at[k + 1].use : s->uses.n;
-    uint32_t place = s->p->instrs.at[it->first].place;
-    uint64_t need = 0;
-    for (uint32_t u = it->use; u < end; u++) {
-        state *st = &s->of[s->uses.at[u].tensor];
-        st->pinned = k + 1;
-        need += st->resident ? 0 : room(&s->p->tensors.at[s->uses.at[u].tensor]);
+    const item it = lev->items.at[k];
+    uint32_t place = s->p->instrs.at[it.first].place;
+    for (uint32_t i = 0; i < s->resident.n; i++) {
+        if (s->of[s->resident.at[i]].resident) {
+            put_away(s, lev, s->resident.at[i], place);
+        }
     }
-    if (!make_room(s, k, need, place)) {
+    s->resident.n = 0;
+    level body = {.loop = s->lv->loop_of[it.first + 1]};
+    for (uint32_t u = it.use; u < end_of_uses(lev, k); u++) {
+        uint32_t t = lev->uses.at[u].tensor;
+        state *st = &s->of[t];
+        if (!is_local(s, &body, t)) {
+            home_of(s, t);
+            st->away = true;
+            st->lost = false;
+        }
+        st->last = st->ahead = st->pinned = 0;
+    }
+    list_items(s, &body, it.first + 1, it.end - 1);
+    copy_instr(s, it.first);
+    if (!sweep(s, &body)) {
         return false;
     }
-    for (uint32_t u = it->use; u < end; u++) {
-        uint32_t t = s->uses.at[u].tensor;
+    copy_instr(s, it.end - 1);
+    return true;
+}
+
+// Whether item k has room for all that it uses.
+static bool gather(spiller *s, const level *lev, uint32_t k)
+{
+    uint64_t need = 0, all = 0;
+    uint32_t place = s->p->instrs.at[lev->items.at[k].first].place;
+    for (uint32_t u = lev->items.at[k].use; u < end_of_uses(lev, k); u++) {
+        uint32_t t = lev->uses.at[u].tensor;
+        s->of[t].pinned = k + 1;
+        need += s->of[t].resident ? 0 : room(&s->p->tensors.at[t]);
+        all += room(&s->p->tensors.at[t]);
+    }
+    if (all <= s->budget_bytes) {
+        return make_room(s, lev, k, need, place);
+    }
+    s->report->needs_bytes = all;
+    s->report->needs_instr = lev->items.at[k].first;
+    return false;
+}
+
+static void settle(spiller *s, const level *lev, uint32_t k)
+{
+    uint32_t place = s->p->instrs.at[lev->items.at[k].end - 1].place;
+    for (uint32_t u = lev->items.at[k].use; u < end_of_uses(lev, k); u++) {
+        uint32_t t = lev->uses.at[u].tensor;
         state *st = &s->of[t];
-        if (st->away) {
-            bring_back(s, t, place);
+        st->ahead = lev->uses.at[u].next;
+        if (st->ahead || !st->resident) {
+            continue;
+        }
+        if (!is_local(s, lev, t)) {
+            put_away(s, lev, t, place);  // for the next iteration, or for after the loop
+            continue;
+        }
+        st->resident = false;
+        s->in_use_bytes -= room(&s->p->tensors.at[t]);
+    }
+}
+
+static bool step(spiller *s, level *lev, uint32_t k)
+{
+    const item it = lev->items.at[k];
+    uint32_t place = s->p->instrs.at[it.first].place;
+    if (!gather(s, lev, k)) {
+        if (it.end == it.first + 1 || !open_loop(s, lev, k)) {
+            return false;
+        }
+        settle(s, lev, k);
+        return true;
+    }
+    for (uint32_t u = it.use; u < end_of_uses(lev, k); u++) {
+        uint32_t t = lev->uses.at[u].tensor;
+        state *st = &s->of[t];
+        if (st->away || st->lost) {
+            bring_back(s, t, lev->uses.at[u].anew, place);
         }
         if (!st->resident) {
             st->resident = true;
@@ -294,23 +436,29 @@ static bool step(spiller *s, uint32_t k)
             vec_push(s->mem, &s->resident, t);
         }
         // What nobody has written yet has a value too, once it is filled.
-        st->dirty |= s->uses.at[u].writes || !st->home;
+        st->dirty |= lev->uses.at[u].writes || !st->home;
     }
-    copy_item(s, it);
-    for (uint32_t u = it->use; u < end; u++) {
-        uint32_t t = s->uses.at[u].tensor;
-        s->of[t].ahead = s->uses.at[u].next;
-        if (!s->of[t].ahead) {
-            s->of[t].resident = false;
-            s->in_use_bytes -= room(&s->p->tensors.at[t]);
+    for (uint32_t i = it.first; i < it.end; i++) {
+        copy_instr(s, i);
+    }
+    settle(s, lev, k);
+    return true;
+}
+
+static bool sweep(spiller *s, level *lev)
+{
+    for (uint32_t k = 0; k < lev->items.n; k++) {
+        if (!step(s, lev, k)) {
+            return false;
         }
     }
     return true;
 }
 
-bool spill_sbuf(arena *mem, ir *p, const liveness *lv, uint64_t budget_bytes, spill_count *count)
+bool spill_sbuf(arena *mem, ir *p, const liveness *lv, uint64_t budget_bytes, spill_report *report)
 {
-    spiller s = {.mem = mem, .p = p, .count = count, .tensors = p->tensors.n};
+    uint32_t reported = report->tensors.n;
+    spiller s = {.mem = mem, .p = p, .lv = lv, .report = report, .tensors = p->tensors.n};
     s.of = NEW_N(mem, state, p->tensors.n);
     uint64_t manual = 0;
     for (uint32_t t = 0; t < p->tensors.n; t++) {
@@ -325,13 +473,11 @@ bool spill_sbuf(arena *mem, ir *p, const liveness *lv, uint64_t budget_bytes, sp
     s.moved = NEW_N(mem, uint32_t, p->instrs.n + 1);
     s.copy = NEW_N(mem, uint32_t, p->views.n);
     s.copy_of = NEW_N(mem, uint32_t, p->views.n);
-    list_items(&s);
-    spill_count before = *count;
-    for (uint32_t k = 0; k < s.items.n; k++) {
-        if (!step(&s, k)) {
-            *count = before;
-            return false;
-        }
+    level all = {0};
+    list_items(&s, &all, 0, p->instrs.n);
+    if (!sweep(&s, &all)) {
+        report->tensors.n = reported;
+        return false;
     }
     for (uint32_t i = 1; i < p->deps.n; i++) {
         if (p->deps.at[i] < p->instrs.n) {

@@ -59,24 +59,7 @@ check 0 '' '' "$NKI" compile half.nki 'float32[4,2]' -o half.neff
 check 0 'x \[4, 2\] float32 min 0.5*(written in place)' '' "$NKI" run half.neff 'float32[4,2]:ones'
 
 # A launch of two: both programs are in the file.
-cat >cores.nki <<'END'
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-
-@nki.jit
-def cores(x):
-    r = nl.program_id(0)
-    t = nl.ndarray((2, 3), dtype=x.dtype, buffer=nl.sbuf)
-    u = nl.ndarray((2, 3), dtype=x.dtype, buffer=nl.sbuf)
-    nisa.dma_copy(dst=t, src=x[2 * r : 2 * r + 2, :])
-    nisa.sendrecv(src=t, dst=u, send_to_rank=1 - r, recv_from_rank=1 - r, pipe_id=0,
-                  dma_engine=nisa.dma_engine.gpsimd_dma)
-    out = nl.ndarray((4, 3), dtype=x.dtype, buffer=nl.shared_hbm)
-    nisa.dma_copy(dst=out[2 * r : 2 * r + 2, :], src=u)
-    return out
-END
+cp "$ROOT/tests/cli/cores.nki" .
 check 0 '' '' "$NKI" compile cores.nki 'x=float32[4,3]' --grid 2 -o cores.neff
 check 0 '*launch core 0 of 2*launch core 1 of 2*' '' "$NKI" inspect cores.neff
 same "$("$NKI" run cores.nki 'x=float32[4,3]:arange' --grid 2 --print)" \

@@ -20,6 +20,12 @@ run() {
         cmp "$f" "out/${f#want/}" || { failed=1; echo "FAILED: $file $*"; }
     done
 }
+# A launch of two: each core in an order of its own.
+cores="$ROOT/tests/cli/cores.nki"
+want=$("$NKI" run "$cores" 'x=float32[4,3]:arange' --grid 2 --print)
+for o in --order=1 --order=2 --schedule=list '--order=3 --schedule=list --threads 4'; do
+    same "$want" "$("$NKI" run "$cores" 'x=float32[4,3]:arange' --grid 2 --print --verify $o)"
+done
 for file in "$ROOT"/examples/*.nki; do
     rm -rf want
     "$NKI" run "$file" --raw -q --out want >/dev/null 2>&1

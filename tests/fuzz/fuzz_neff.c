@@ -6,7 +6,7 @@
 #include "neff/neff.h"
 #include "sched/linearise.h"
 #include "sched/memory_map.h"
-#include "sched/program_print.h"
+#include "sched/program_text.h"
 #include "sched/verify_schedule.h"
 
 #include <stdlib.h>

@@ -1,32 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/sched_fixture.h"
 
 #include "sched/issue.h"
-#include "sched/place.h"
 #include "sched/verify_memory.h"
 #include "tests/unit/random_program.h"
-
-static jmp_buf oom;
-
-static int setup(void **state)
-{
-    arena *a = malloc(sizeof *a);
-    arena_init(a, 0, &oom);
-    *state = a;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_fini(*state);
-    free(*state);
-    return 0;
-}
 
 // ---- views against bitmaps of the bytes they touch
 
@@ -195,8 +171,6 @@ static void reach__agrees_with_bitmaps_in_hbm(void **state)
 
 // ---- which dependences
 
-#define HEAD "kernel \"k\" target=trn2 grid=1 core=0 registers=4\n"
-
 typedef struct found {
     arena *mem;
     VEC(uint32_t) at;  // instruction, stream, rank, carried
@@ -224,19 +198,13 @@ static void note_sweep(void *ctx)
 
 static found *depend_of(arena *a, const char *text, uint32_t loop)
 {
-    const char *err = NULL;
-    ir *p = ir_parse(a, text, strlen(text), &err);
-    assert_string_equal(err ? err : "", "");
-    diags ds;
-    diags_init(&ds, a);
-    program *pr = schedule(a, p, NULL, &ds);
-    assert_non_null(pr);
+    program *pr = scheduled(a, text);
     stream_plan sp;
     stream_plan_make(a, pr, &sp);
     found *f = NEW(a, found);
     f->mem = a;
     depend_sink sink = {note_item, note_sweep, NULL, f};
-    depend *d = depend_new(a, pr, &sp, issue_program(a, p), false);
+    depend *d = depend_new(a, pr, &sp, issue_program(a, pr->ir), false);
     depend_level(d, loop, &sink);
     return f;
 }
@@ -255,12 +223,12 @@ static bool depends(const found *f, uint32_t instr, uint32_t stream, uint32_t fr
 static void depend__read_waits_for_the_last_write_of_each_stream(void **state)
 {
     const found *f = depend_of(*state,
-                               HEAD "%0 \"t\" float32[128, 64] sbuf\n"
-                                    "%1 \"u\" float32[128, 64] sbuf\n"
-                                    "Vector.memset dst=%0[:, 0:32] value=0.0\n"
-                                    "GpSimd.memset dst=%0[:, 32:64] value=1.0\n"
-                                    "Vector.memset dst=%0[:, 0:16] value=2.0\n"
-                                    "Scalar.tensor_copy dst=%1 src=%0\n",
+                               IR_HEAD "%0 \"t\" float32[128, 64] sbuf\n"
+                                       "%1 \"u\" float32[128, 64] sbuf\n"
+                                       "Vector.memset dst=%0[:, 0:32] value=0.0\n"
+                                       "GpSimd.memset dst=%0[:, 32:64] value=1.0\n"
+                                       "Vector.memset dst=%0[:, 0:16] value=2.0\n"
+                                       "Scalar.tensor_copy dst=%1 src=%0\n",
                                0);
     assert_true(depends(f, 3, ENG_VECTOR, 2, false));
     assert_true(depends(f, 3, ENG_GPSIMD, 1, false));
@@ -270,10 +238,10 @@ static void depend__read_waits_for_the_last_write_of_each_stream(void **state)
 static void depend__interleaved_columns_are_apart(void **state)
 {
     const found *f = depend_of(*state,
-                               HEAD "%0 \"t\" float32[128, 64] sbuf\n"
-                                    "Vector.memset dst=%0[:, 0:64:2] value=0.0\n"
-                                    "GpSimd.memset dst=%0[:, 1:64:2] value=1.0\n"
-                                    "Scalar.tensor_copy dst=%0[:, 0:8] src=%0[:, 8:16]\n",
+                               IR_HEAD "%0 \"t\" float32[128, 64] sbuf\n"
+                                       "Vector.memset dst=%0[:, 0:64:2] value=0.0\n"
+                                       "GpSimd.memset dst=%0[:, 1:64:2] value=1.0\n"
+                                       "Scalar.tensor_copy dst=%0[:, 0:8] src=%0[:, 8:16]\n",
                                0);
     assert_true(depends(f, 2, ENG_VECTOR, 0, false));
     assert_true(depends(f, 2, ENG_GPSIMD, 1, false));
@@ -284,12 +252,12 @@ static void depend__addresses_count_and_not_tensors(void **state)
 {
     // %1 lies over the second half of %0; %2 has the same bytes in other partitions.
     const found *f = depend_of(*state,
-                               HEAD "%0 \"t\" float32[32, 64] sbuf address=(0, 0)\n"
-                                    "%1 \"u\" float32[32, 32] sbuf address=(0, 128)\n"
-                                    "%2 \"v\" float32[32, 32] sbuf address=(32, 128)\n"
-                                    "Vector.memset dst=%0 value=0.0\n"
-                                    "GpSimd.memset dst=%1 value=0.0\n"
-                                    "Scalar.tensor_copy dst=%2 src=%1\n",
+                               IR_HEAD "%0 \"t\" float32[32, 64] sbuf address=(0, 0)\n"
+                                       "%1 \"u\" float32[32, 32] sbuf address=(0, 128)\n"
+                                       "%2 \"v\" float32[32, 32] sbuf address=(32, 128)\n"
+                                       "Vector.memset dst=%0 value=0.0\n"
+                                       "GpSimd.memset dst=%1 value=0.0\n"
+                                       "Scalar.tensor_copy dst=%2 src=%1\n",
                                0);
     assert_true(depends(f, 1, ENG_VECTOR, 0, false));
     assert_true(depends(f, 2, ENG_GPSIMD, 1, false));
@@ -300,10 +268,10 @@ static void depend__addresses_count_and_not_tensors(void **state)
 static void depend__transfers_of_one_ring_are_not_ordered_by_it(void **state)
 {
     const found *f = depend_of(*state,
-                               HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
-                                    "%1 \"t\" float32[128, 64] sbuf\n"
-                                    "DMA.dma_copy dst=%1 src=%0\n"
-                                    "DMA.dma_copy dst=%1[:, 0:8] src=%0[:, 8:16]\n",
+                               IR_HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
+                                       "%1 \"t\" float32[128, 64] sbuf\n"
+                                       "DMA.dma_copy dst=%1 src=%0\n"
+                                       "DMA.dma_copy dst=%1[:, 0:8] src=%0[:, 8:16]\n",
                                0);
     assert_true(depends(f, 1, STREAM_RING0 + RING_LOAD, 0, false));
 }
@@ -311,15 +279,15 @@ static void depend__transfers_of_one_ring_are_not_ordered_by_it(void **state)
 static void depend__parameters_do_not_alias_each_other(void **state)
 {
     const found *f = depend_of(*state,
-                               HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
-                                    "%1 \"y\" float32[128, 64] hbm param=1 \"y\"\n"
-                                    "%2 \"t\" float32[128, 64] sbuf\n"
-                                    "%3 \"u\" float32[128, 64] sbuf\n"
-                                    "Vector.memset dst=%2 value=0.0\n"
-                                    "DMA.dma_copy dst=%0 src=%2\n"
-                                    "DMA.dma_copy dst=%3 src=%1\n"
-                                    "DMA.dma_copy dst=%3 src=%0\n"
-                                    "Vector.tensor_copy dst=%2 src=%2\n",
+                               IR_HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
+                                       "%1 \"y\" float32[128, 64] hbm param=1 \"y\"\n"
+                                       "%2 \"t\" float32[128, 64] sbuf\n"
+                                       "%3 \"u\" float32[128, 64] sbuf\n"
+                                       "Vector.memset dst=%2 value=0.0\n"
+                                       "DMA.dma_copy dst=%0 src=%2\n"
+                                       "DMA.dma_copy dst=%3 src=%1\n"
+                                       "DMA.dma_copy dst=%3 src=%0\n"
+                                       "Vector.tensor_copy dst=%2 src=%2\n",
                                0);
     assert_true(depends(f, 3, STREAM_RING0 + RING_STORE, 1, false));
     assert_true(depends(f, 3, STREAM_RING0 + RING_LOAD, 2, false));
@@ -330,15 +298,15 @@ static void depend__parameters_do_not_alias_each_other(void **state)
 
 static void depend__a_loop_stands_for_what_is_in_it(void **state)
 {
-    static const char text[] = HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
-                                    "%1 \"t\" float32[128, 64] sbuf\n"
-                                    "%2 \"u\" float32[128, 64] sbuf\n"
-                                    "Vector.memset dst=%2 value=0.0\n"
-                                    "Sync.loop_for counter=r0 lower=0 upper=4 step=1\n"
-                                    "  DMA.dma_copy dst=%1 src=%0\n"
-                                    "  GpSimd.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
-                                    "Sync.loop_end\n"
-                                    "DMA.dma_copy dst=%0 src=%2\n";
+    static const char text[] = IR_HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
+                                       "%1 \"t\" float32[128, 64] sbuf\n"
+                                       "%2 \"u\" float32[128, 64] sbuf\n"
+                                       "Vector.memset dst=%2 value=0.0\n"
+                                       "Sync.loop_for counter=r0 lower=0 upper=4 step=1\n"
+                                       "  DMA.dma_copy dst=%1 src=%0\n"
+                                       "  GpSimd.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
+                                       "Sync.loop_end\n"
+                                       "DMA.dma_copy dst=%0 src=%2\n";
     const found *f = depend_of(*state, text, 0);
     assert_true(depends(f, 1, ENG_VECTOR, 0, false));  // where the loop is entered
     assert_true(depends(f, 5, ENG_GPSIMD, 4, false));  // for its end
@@ -352,12 +320,12 @@ static void depend__a_loop_stands_for_what_is_in_it(void **state)
 static void depend__stated_dependences_and_prints_are_ordered(void **state)
 {
     const found *f = depend_of(*state,
-                               HEAD "%0 \"t\" float32[128, 64] sbuf\n"
-                                    "%1 \"u\" float32[128, 64] sbuf\n"
-                                    "@0 Vector.memset dst=%0 value=0.0\n"
-                                    "GpSimd.memset dst=%1 value=0.0 after=[@0]\n"
-                                    "Vector.device_print prefix=\"a\" tensor=%0\n"
-                                    "GpSimd.device_print prefix=\"b\" tensor=%1\n",
+                               IR_HEAD "%0 \"t\" float32[128, 64] sbuf\n"
+                                       "%1 \"u\" float32[128, 64] sbuf\n"
+                                       "@0 Vector.memset dst=%0 value=0.0\n"
+                                       "GpSimd.memset dst=%1 value=0.0 after=[@0]\n"
+                                       "Vector.device_print prefix=\"a\" tensor=%0\n"
+                                       "GpSimd.device_print prefix=\"b\" tensor=%1\n",
                                0);
     assert_true(depends(f, 1, ENG_VECTOR, 0, false));
     assert_true(depends(f, 3, ENG_VECTOR, 2, false));
@@ -365,12 +333,13 @@ static void depend__stated_dependences_and_prints_are_ordered(void **state)
 
 static void depend__dynamic_views_reach_the_whole_row_and_are_counted(void **state)
 {
-    static const char text[] = HEAD "%0 \"t\" float32[128, 64] sbuf\n"
-                                    "GpSimd.memset dst=%0 value=0.0\n"
-                                    "Sync.register_move dst=r0 src=3\n"
-                                    "Vector.memset dst=%0[0:32, 0:8].register(r0) value=0.0\n"
-                                    "GpSimd.memset dst=%0[0:32, 40:48] value=0.0\n"
-                                    "Scalar.tensor_copy dst=%0[64:96, 0:8] src=%0[64:96, 8:16]\n";
+    static const char text[] =
+        IR_HEAD "%0 \"t\" float32[128, 64] sbuf\n"
+                "GpSimd.memset dst=%0 value=0.0\n"
+                "Sync.register_move dst=r0 src=3\n"
+                "Vector.memset dst=%0[0:32, 0:8].register(r0) value=0.0\n"
+                "GpSimd.memset dst=%0[0:32, 40:48] value=0.0\n"
+                "Scalar.tensor_copy dst=%0[64:96, 0:8] src=%0[64:96, 8:16]\n";
     const found *f = depend_of(*state, text, 0);
     assert_true(depends(f, 3, ENG_VECTOR, 2, false));
     assert_false(depends(f, 4, ENG_VECTOR, 2, false));  // other partitions are other memory
@@ -379,21 +348,16 @@ static void depend__dynamic_views_reach_the_whole_row_and_are_counted(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reach__agrees_with_bitmaps_on_chip, setup, teardown),
-        cmocka_unit_test_setup_teardown(reach__agrees_with_bitmaps_in_hbm, setup, teardown),
-        cmocka_unit_test_setup_teardown(depend__read_waits_for_the_last_write_of_each_stream, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(depend__interleaved_columns_are_apart, setup, teardown),
-        cmocka_unit_test_setup_teardown(depend__addresses_count_and_not_tensors, setup, teardown),
-        cmocka_unit_test_setup_teardown(depend__transfers_of_one_ring_are_not_ordered_by_it, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(depend__parameters_do_not_alias_each_other, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(depend__a_loop_stands_for_what_is_in_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(depend__stated_dependences_and_prints_are_ordered, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(depend__dynamic_views_reach_the_whole_row_and_are_counted,
-                                        setup, teardown),
+        IR_TEST(reach__agrees_with_bitmaps_on_chip),
+        IR_TEST(reach__agrees_with_bitmaps_in_hbm),
+        IR_TEST(depend__read_waits_for_the_last_write_of_each_stream),
+        IR_TEST(depend__interleaved_columns_are_apart),
+        IR_TEST(depend__addresses_count_and_not_tensors),
+        IR_TEST(depend__transfers_of_one_ring_are_not_ordered_by_it),
+        IR_TEST(depend__parameters_do_not_alias_each_other),
+        IR_TEST(depend__a_loop_stands_for_what_is_in_it),
+        IR_TEST(depend__stated_dependences_and_prints_are_ordered),
+        IR_TEST(depend__dynamic_views_reach_the_whole_row_and_are_counted),
     };
     return cmocka_run_group_tests_name("sched.depend", tests, NULL, NULL);
 }

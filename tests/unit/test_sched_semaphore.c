@@ -1,52 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/sched_fixture.h"
 
 #include "sched/issue.h"
 #include "sched/linearise.h"
-#include "sched/place.h"
-#include "sched/program_print.h"
-#include "sched/verify_schedule.h"
+#include "sched/program_text.h"
 #include "tests/unit/random_program.h"
 #include "tests/unit/sched_oracle.h"
-
-static jmp_buf oom;
-
-static int setup(void **state)
-{
-    arena *a = malloc(sizeof *a);
-    arena_init(a, 0, &oom);
-    *state = a;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_fini(*state);
-    free(*state);
-    return 0;
-}
-
-#define HEAD "kernel \"k\" target=trn2 grid=1 core=0 registers=4\n"
-
-static program *schedule_text(arena *a, const char *text)
-{
-    const char *err = NULL;
-    ir *p = ir_parse(a, text, strlen(text), &err);
-    assert_string_equal(err ? err : "", "");
-    assert_null(ir_verify(p, a));
-    diags ds;
-    diags_init(&ds, a);
-    program *pr = schedule(a, p, NULL, &ds);
-    assert_non_null(pr);
-    const char *why = schedule_verify(pr, a);
-    assert_string_equal(why ? why : "ordered", "ordered");
-    return pr;
-}
 
 // The queues' part of the text.
 static const char *queues_of(arena *a, const program *pr)
@@ -61,13 +19,13 @@ static const char *queues_of(arena *a, const program *pr)
 static void semaphore__straight_line(void **state)
 {
     const program *pr =
-        schedule_text(*state, HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
-                                   "%1 \"t\" float32[128, 64] sbuf\n"
-                                   "%2 \"u\" float32[128, 64] sbuf\n"
-                                   "DMA.dma_copy dst=%1 src=%0\n"
-                                   "Scalar.tensor_copy dst=%2 src=%1\n"
-                                   "Vector.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
-                                   "DMA.dma_copy dst=%0 src=%2\n");
+        scheduled(*state, IR_HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
+                                  "%1 \"t\" float32[128, 64] sbuf\n"
+                                  "%2 \"u\" float32[128, 64] sbuf\n"
+                                  "DMA.dma_copy dst=%1 src=%0\n"
+                                  "Scalar.tensor_copy dst=%2 src=%1\n"
+                                  "Vector.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
+                                  "DMA.dma_copy dst=%0 src=%2\n");
     // Vector needs the load too, but Scalar's signal says that it is done. The store writes what
     // the load read: Vector's signal says that too.
     assert_string_equal(queues_of(*state, pr), "queue Scalar 1\n"
@@ -83,15 +41,15 @@ static void semaphore__straight_line(void **state)
 static void semaphore__loop_counts_return_to_zero(void **state)
 {
     const program *pr =
-        schedule_text(*state, HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
-                                   "%1 \"t\" float32[128, 64] sbuf\n"
-                                   "%2 \"u\" float32[128, 64] sbuf\n"
-                                   "Vector.memset dst=%2 value=0.0\n"
-                                   "Sync.loop_for counter=r0 lower=0 upper=4 step=1\n"
-                                   "  DMA.dma_copy dst=%1 src=%0\n"
-                                   "  Vector.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
-                                   "Sync.loop_end\n"
-                                   "DMA.dma_copy dst=%0 src=%2\n");
+        scheduled(*state, IR_HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
+                                  "%1 \"t\" float32[128, 64] sbuf\n"
+                                  "%2 \"u\" float32[128, 64] sbuf\n"
+                                  "Vector.memset dst=%2 value=0.0\n"
+                                  "Sync.loop_for counter=r0 lower=0 upper=4 step=1\n"
+                                  "  DMA.dma_copy dst=%1 src=%0\n"
+                                  "  Vector.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
+                                  "Sync.loop_end\n"
+                                  "DMA.dma_copy dst=%0 src=%2\n");
     assert_string_equal(queues_of(*state, pr),
                         "queue Vector 4\n"
                         "  @0 memset\n"
@@ -108,16 +66,16 @@ static void semaphore__loop_counts_return_to_zero(void **state)
 
 static void semaphore__registers_have_a_copy_in_each_stream(void **state)
 {
-    const program *pr = schedule_text(
-        *state, HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
-                     "%1 \"n\" int32[1, 1] hbm param=1 \"n\"\n"
-                     "%2 \"t\" float32[128, 64] sbuf\n"
-                     "Vector.memset dst=%2 value=0.0\n"
-                     "Sync.register_load dst=r0 src=%1\n"
-                     "Sync.register_move dst=r1 src=r0\n"
-                     "DMA.dma_copy dst=%2 src=%0[0:128, :]\n"
-                     "Scalar.tensor_copy dst=%2[:, 0:8].register(r1) src=%2[:, 8:16]\n"
-                     "Sync.register_store dst=%1 src=r0\n");
+    const program *pr =
+        scheduled(*state, IR_HEAD "%0 \"x\" float32[128, 64] hbm param=0 \"x\"\n"
+                                  "%1 \"n\" int32[1, 1] hbm param=1 \"n\"\n"
+                                  "%2 \"t\" float32[128, 64] sbuf\n"
+                                  "Vector.memset dst=%2 value=0.0\n"
+                                  "Sync.register_load dst=r0 src=%1\n"
+                                  "Sync.register_move dst=r1 src=r0\n"
+                                  "DMA.dma_copy dst=%2 src=%0[0:128, :]\n"
+                                  "Scalar.tensor_copy dst=%2[:, 0:8].register(r1) src=%2[:, 8:16]\n"
+                                  "Sync.register_store dst=%1 src=r0\n");
     // The store to %1 has to wait for Scalar's own load of it.
     assert_string_equal(queues_of(*state, pr), "queue Scalar 3\n"
                                                "  @1 register_load signal s2+=1\n"
@@ -134,14 +92,14 @@ static void semaphore__registers_have_a_copy_in_each_stream(void **state)
 
 static void semaphore__dma_is_split_over_engines(void **state)
 {
-    const program *pr = schedule_text(
-        *state, HEAD "%0 \"x\" float32[128, 512] hbm param=0 \"x\"\n"
-                     "%1 \"t\" float32[128, 512] sbuf\n"
-                     "%2 \"u\" bfloat16[16, 512] sbuf\n"
-                     "DMA.dma_copy dst=%1 src=%0\n"
-                     "DMA.dma_copy dst=%2 src=%0[0:16, :]\n"
-                     "DMA.dma_copy dst=%0[:, 0:512:2] src=%1[:, 0:256] engine=scalar\n"
-                     "Vector.tensor_copy dst=%2 src=%2\n");
+    const program *pr =
+        scheduled(*state, IR_HEAD "%0 \"x\" float32[128, 512] hbm param=0 \"x\"\n"
+                                  "%1 \"t\" float32[128, 512] sbuf\n"
+                                  "%2 \"u\" bfloat16[16, 512] sbuf\n"
+                                  "DMA.dma_copy dst=%1 src=%0\n"
+                                  "DMA.dma_copy dst=%2 src=%0[0:16, :]\n"
+                                  "DMA.dma_copy dst=%0[:, 0:512:2] src=%1[:, 0:256] engine=scalar\n"
+                                  "Vector.tensor_copy dst=%2 src=%2\n");
     const dma_info *d = pr->dmas.at;
     assert_int_equal(pr->dmas.n, 3);
     assert_int_equal(d[0].engines, 0xffff);  // eight partitions each
@@ -226,14 +184,12 @@ static void semaphore__same_program_same_schedule(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(semaphore__straight_line, setup, teardown),
-        cmocka_unit_test_setup_teardown(semaphore__loop_counts_return_to_zero, setup, teardown),
-        cmocka_unit_test_setup_teardown(semaphore__registers_have_a_copy_in_each_stream, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(semaphore__dma_is_split_over_engines, setup, teardown),
-        cmocka_unit_test_setup_teardown(semaphore__every_interleaving_keeps_program_order, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(semaphore__same_program_same_schedule, setup, teardown),
+        IR_TEST(semaphore__straight_line),
+        IR_TEST(semaphore__loop_counts_return_to_zero),
+        IR_TEST(semaphore__registers_have_a_copy_in_each_stream),
+        IR_TEST(semaphore__dma_is_split_over_engines),
+        IR_TEST(semaphore__every_interleaving_keeps_program_order),
+        IR_TEST(semaphore__same_program_same_schedule),
     };
     return cmocka_run_group_tests_name("sched.semaphore", tests, NULL, NULL);
 }

@@ -1,100 +1,35 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/sched_fixture.h"
 
 #include "sched/issue.h"
-#include "sched/place.h"
-#include "sched/verify_schedule.h"
+#include "tests/support/remove_waits.h"
 #include "tests/unit/random_program.h"
 
-static jmp_buf oom;
-
-static int setup(void **state)
-{
-    arena *a = malloc(sizeof *a);
-    arena_init(a, 0, &oom);
-    *state = a;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_fini(*state);
-    free(*state);
-    return 0;
-}
-
-#define HEAD "kernel \"k\" target=trn2 grid=1 core=0 registers=4\n"
-
-static program *schedule_text(arena *a, const char *text)
-{
-    const char *err = NULL;
-    ir *p = ir_parse(a, text, strlen(text), &err);
-    assert_string_equal(err ? err : "", "");
-    diags ds;
-    diags_init(&ds, a);
-    program *pr = schedule(a, p, NULL, &ds);
-    assert_non_null(pr);
-    const char *why = schedule_verify(pr, a);
-    assert_string_equal(why ? why : "ordered", "ordered");
-    return pr;
-}
-
 static const char loop_text[] =
-    HEAD "%0 \"x\" float32[4, 128, 64] hbm param=0 \"x\"\n"
-         "%1 \"t\" float32[128, 64] sbuf\n"
-         "%2 \"u\" float32[128, 64] sbuf\n"
-         "%3 \"n\" int32[1, 1] hbm param=1 \"n\"\n"
-         "Vector.memset dst=%2 value=0.0\n"
-         "Sync.register_load dst=r1 src=%3\n"
-         "Sync.loop_for counter=r0 lower=0 upper=r1 step=1\n"
-         "  DMA.dma_copy dst=%1 src=%0.ap([[64, 128], [1, 64]]).register(r0, step=8192)\n"
-         "  Vector.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
-         "  Scalar.tensor_copy dst=%1 src=%2\n"
-         "Sync.loop_end\n"
-         "Sync.register_store dst=%3 src=r1\n"
-         "DMA.dma_copy dst=%0.ap([[64, 128], [1, 64]]) src=%2\n";
+    IR_HEAD "%0 \"x\" float32[4, 128, 64] hbm param=0 \"x\"\n"
+            "%1 \"t\" float32[128, 64] sbuf\n"
+            "%2 \"u\" float32[128, 64] sbuf\n"
+            "%3 \"n\" int32[1, 1] hbm param=1 \"n\"\n"
+            "Vector.memset dst=%2 value=0.0\n"
+            "Sync.register_load dst=r1 src=%3\n"
+            "Sync.loop_for counter=r0 lower=0 upper=r1 step=1\n"
+            "  DMA.dma_copy dst=%1 src=%0.ap([[64, 128], [1, 64]]).register(r0, step=8192)\n"
+            "  Vector.tensor_tensor dst=%2 data1=%2 data2=%1 op=add\n"
+            "  Scalar.tensor_copy dst=%1 src=%2\n"
+            "Sync.loop_end\n"
+            "Sync.register_store dst=%3 src=r1\n"
+            "DMA.dma_copy dst=%0.ap([[64, 128], [1, 64]]) src=%2\n";
 
-static bool is_wait(const sync_op *o)
-{
-    return o->kind == SYNC_WAIT || o->kind == SYNC_DRAIN_WAIT;
-}
-
-// Takes each semaphore operation away in turn: the proof has to fail. Returns how many waits.
-static uint32_t remove_each(arena *a, program *pr)
+static uint32_t waits_of(arena *a, program *pr)
 {
     uint32_t waits = 0;
-    for (uint32_t k = 0; k < pr->slots.n; k++) {
-        queue_slot *q = &pr->slots.at[k];
-        for (uint32_t w = 0; w < q->nsync; w++) {
-            sync_op *ops = &pr->syncs.at[q->sync], gone = ops[w];
-            memmove(ops + w, ops + w + 1, (q->nsync - 1 - w) * sizeof *ops);
-            q->nsync--;
-            arena_mark m = arena_save(a);
-            const char *why = schedule_verify(pr, a);
-            arena_restore(a, m);
-            if (!why) {
-                print_error("@%u: operation %u on s%u is not needed\n", q->instr, gone.kind,
-                            gone.semaphore);
-            }
-            assert_non_null(why);
-            q->nsync++;
-            memmove(ops + w + 1, ops + w, (q->nsync - 1 - w) * sizeof *ops);
-            ops[w] = gone;
-            waits += is_wait(&gone);
-        }
-    }
-    assert_null(schedule_verify(pr, a));
+    const char *why = remove_each(a, pr, &waits);
+    assert_string_equal(why ? why : "none can go", "none can go");
     return waits;
 }
 
 static void verify__no_wait_or_signal_can_go(void **state)
 {
-    assert_true(remove_each(*state, schedule_text(*state, loop_text)) >= 6);
+    assert_true(waits_of(*state, scheduled(*state, loop_text)) >= 6);
 }
 
 static void verify__no_wait_or_signal_can_go_in_random_programs(void **state)
@@ -109,7 +44,7 @@ static void verify__no_wait_or_signal_can_go_in_random_programs(void **state)
         program *pr = schedule(a, random_program_make(a, c, 30), NULL, &ds);
         for (int list = 0; pr && list < 2; list++) {
             schedule_streams(a, pr, &(sched_opts){.list = list});
-            waits += remove_each(a, pr);
+            waits += waits_of(a, pr);
         }
         arena_restore(a, m);
     }
@@ -121,7 +56,7 @@ static void verify__no_wait_or_signal_can_go_in_random_programs(void **state)
 static void verify__waits_have_the_exact_value(void **state)
 {
     arena *a = *state;
-    program *pr = schedule_text(a, loop_text);
+    program *pr = scheduled(a, loop_text);
     for (uint32_t k = 0; k < pr->syncs.n; k++) {
         sync_op *o = &pr->syncs.at[k];
         for (int up = 0; up < 2; up++) {
@@ -152,9 +87,9 @@ static queue_slot *slot_of(program *pr, uint32_t stream, uint32_t instr)
 
 static void verify__names_both_accesses(void **state)
 {
-    program *pr = schedule_text(*state, HEAD "%0 \"t\" float32[128, 64] sbuf\n"
-                                             "Vector.memset dst=%0 value=0.0\n"
-                                             "GpSimd.tensor_copy dst=%0[:, 0:8] src=%0[:, 8:16]\n");
+    program *pr = scheduled(*state, IR_HEAD "%0 \"t\" float32[128, 64] sbuf\n"
+                                            "Vector.memset dst=%0 value=0.0\n"
+                                            "GpSimd.tensor_copy dst=%0[:, 0:8] src=%0[:, 8:16]\n");
     slot_of(pr, ENG_GPSIMD, 1)->nsync = 0;
     assert_string_equal(schedule_verify(pr, *state),
                         "tensor_copy @1 in GpSimd may write before @0 in Vector has written");
@@ -162,10 +97,10 @@ static void verify__names_both_accesses(void **state)
 
 static void verify__finds_a_deadlock(void **state)
 {
-    program *pr = schedule_text(*state, HEAD "%0 \"t\" float32[128, 64] sbuf\n"
-                                             "Vector.memset dst=%0 value=0.0\n"
-                                             "GpSimd.tensor_copy dst=%0 src=%0\n"
-                                             "Vector.tensor_copy dst=%0 src=%0\n");
+    program *pr = scheduled(*state, IR_HEAD "%0 \"t\" float32[128, 64] sbuf\n"
+                                            "Vector.memset dst=%0 value=0.0\n"
+                                            "GpSimd.tensor_copy dst=%0 src=%0\n"
+                                            "Vector.tensor_copy dst=%0 src=%0\n");
     assert_null(schedule_verify(pr, *state));
     // Vector's two change places: the first now waits for GpSimd, which waits for the second.
     queue_slot *v = &pr->slots.at[pr->stream_first[ENG_VECTOR]], swap = v[0];
@@ -176,9 +111,9 @@ static void verify__finds_a_deadlock(void **state)
 
 static void verify__order_within_a_stream_counts(void **state)
 {
-    program *pr = schedule_text(*state, HEAD "%0 \"t\" float32[128, 64] sbuf\n"
-                                             "Vector.memset dst=%0 value=0.0\n"
-                                             "Vector.memset dst=%0 value=1.0\n");
+    program *pr = scheduled(*state, IR_HEAD "%0 \"t\" float32[128, 64] sbuf\n"
+                                            "Vector.memset dst=%0 value=0.0\n"
+                                            "Vector.memset dst=%0 value=1.0\n");
     queue_slot *v = &pr->slots.at[pr->stream_first[ENG_VECTOR]];
     v[0].instr = 1;
     v[1].instr = 0;
@@ -188,7 +123,7 @@ static void verify__order_within_a_stream_counts(void **state)
 static void verify__rejects_malformed_structure(void **state)
 {
     arena *a = *state;
-    program *pr = schedule_text(a, loop_text);
+    program *pr = scheduled(a, loop_text);
     queue_slot *load = slot_of(pr, STREAM_RING0 + RING_LOAD, 3);
     queue_slot was = *load;
     load->instr = pr->ir->instrs.n;
@@ -223,7 +158,7 @@ static void verify__rejects_malformed_structure(void **state)
 static void verify__semaphores_are_few(void **state)
 {
     arena *a = *state;
-    program *pr = schedule_text(a, loop_text);
+    program *pr = scheduled(a, loop_text);
     while (pr->semaphores.n <= pr->ir->target->semaphores) {
         vec_push(a, &pr->semaphores, ((semaphore_info){0, 1, 0}));
     }
@@ -233,15 +168,14 @@ static void verify__semaphores_are_few(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(verify__no_wait_or_signal_can_go, setup, teardown),
-        cmocka_unit_test_setup_teardown(verify__no_wait_or_signal_can_go_in_random_programs, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(verify__waits_have_the_exact_value, setup, teardown),
-        cmocka_unit_test_setup_teardown(verify__names_both_accesses, setup, teardown),
-        cmocka_unit_test_setup_teardown(verify__finds_a_deadlock, setup, teardown),
-        cmocka_unit_test_setup_teardown(verify__order_within_a_stream_counts, setup, teardown),
-        cmocka_unit_test_setup_teardown(verify__rejects_malformed_structure, setup, teardown),
-        cmocka_unit_test_setup_teardown(verify__semaphores_are_few, setup, teardown),
+        IR_TEST(verify__no_wait_or_signal_can_go),
+        IR_TEST(verify__no_wait_or_signal_can_go_in_random_programs),
+        IR_TEST(verify__waits_have_the_exact_value),
+        IR_TEST(verify__names_both_accesses),
+        IR_TEST(verify__finds_a_deadlock),
+        IR_TEST(verify__order_within_a_stream_counts),
+        IR_TEST(verify__rejects_malformed_structure),
+        IR_TEST(verify__semaphores_are_few),
     };
     return cmocka_run_group_tests_name("sched.verify", tests, NULL, NULL);
 }
