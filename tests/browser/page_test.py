@@ -321,11 +321,14 @@ def others(b, folder):
     quiet(b, "container")
 
     loop = ROOT + "/examples/dynamic_loop.nki"
-    why = subprocess.run([NKI, "profile", loop], capture_output=True, text=True).stderr
-    trips = ["--trip", why.split("--trip ")[1].split("=")[0] + "=7"] if "--trip " in why else []
-    b.open(profile(os.path.join(folder, "loop.html"), loop, *trips))
-    most = b.js("(() => { const n = new Map(); for (let i = 0; i < N; i++) n.set(evIns[i], (n.get(evIns[i]) || 0) + 1); return Math.max(...n.values()); })()")
-    check(most >= 7, f"a loop's instructions are there once a trip: {most}")
+    shapes = ["x=float32[5,100,64]", "count=int32[1,1]"]
+    why = subprocess.run([NKI, "profile", loop, *shapes], capture_output=True, text=True).stderr
+    trips = ["--trip", why.split("--trip ")[1].split("=")[0] + "=7"]
+    # Without arguments the data of the file's own "# try:" line say how often: three times.
+    for words, want in (shapes + trips, 7), ([], 3):
+        b.open(profile(os.path.join(folder, "loop.html"), loop, *words))
+        most = b.js("(() => { const n = new Map(); for (let i = 0; i < N; i++) n.set(evIns[i], (n.get(evIns[i]) || 0) + 1); return Math.max(...n.values()); })()")
+        check(most == want, f"a loop's instructions are there once a trip: {most} of {want}")
     quiet(b, "loop")
 
 
