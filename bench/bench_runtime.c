@@ -29,6 +29,19 @@ static const char text[] = "import nki\n"
                            "    for i in range(n):\n"
                            "        nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=1.0)\n"
                            "    nisa.dma_copy(dst=y, src=t)\n"
+                           "    return y\n"
+                           "@nki.jit\n"
+                           "def tiles(x, n):\n"
+                           "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+                           "    for i in range(n // 5):\n"
+                           "        at = i % 8 * 64\n"
+                           "        a = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)\n"
+                           "        b = nl.ndarray((128, 64), dtype=nl.bfloat16, buffer=nl.sbuf)\n"
+                           "        nisa.dma_copy(dst=a, src=x[:, at:at + 64])\n"
+                           "        nisa.tensor_scalar(dst=b, data=a, op0=nl.add, operand0=1.0)\n"
+                           "        nisa.tensor_tensor(dst=b, data1=b, data2=a, op=nl.multiply)\n"
+                           "        nisa.activation(dst=a, data=b, op=nl.exp)\n"
+                           "        nisa.dma_copy(dst=y[:, at:at + 64], src=a)\n"
                            "    return y\n";
 
 static double now_ns(void)
@@ -128,31 +141,33 @@ static void stages(void *arg, nki_log_level level, const char *line, size_t len)
     }
 }
 
-static void loads(nki_tensor *x)
+static void loads(const char *entry, const nki_arg *args, size_t arg_count)
 {
     enum { LOADS = 9 };
+    static const char *const rows[] = {"", ".read", ".bind", ".verify"};
+    char name[64];
     const nki_source src = {"bench.nki", text, sizeof text - 1};
     nki_kernel *k, *again;
     size_t len;
-    double ns[LOADS], verify[LOADS], part[2][LOADS];
-    must(nki_kernel_compile(ctx, &src, "long", NKI_ARGS(NKI_T(x), NKI_I(100000)), NULL, NULL, &k));
+    double ns[4][LOADS];
+    must(nki_kernel_compile(ctx, &src, entry, args, arg_count, NULL, NULL, &k));
     const void *bytes = nki_kernel_neff(k, &len);
     for (int r = 0; r < LOADS; r++) {
         double start = now_ns();
         must(nki_kernel_load(ctx, bytes, len, &again));
-        ns[r] = now_ns() - start;
+        ns[0][r] = now_ns() - start;
         for (int i = 0; i < 2; i++) {
-            part[i][r] = stage_ms[i] * 1e6;
+            ns[1 + i][r] = stage_ms[i] * 1e6;
         }
         start = now_ns();
         must(nki_kernel_verify(again));
-        verify[r] = now_ns() - start;
+        ns[3][r] = now_ns() - start;
         nki_kernel_release(again);
     }
-    report("load.100k_instructions", ns, LOADS, 1);
-    report("load.100k_instructions.read", part[0], LOADS, 1);
-    report("load.100k_instructions.bind", part[1], LOADS, 1);
-    report("verify.100k_instructions", verify, LOADS, 1);
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "load.%s.100k_instructions%s", entry, rows[i]);
+        report(name, ns[i], LOADS, 1);
+    }
     nki_kernel_release(k);
 }
 
@@ -191,7 +206,9 @@ int main(void)
     calls(k, x);
     submits(k, x, y, s);
     ops(x);
-    loads(x);
+    const nki_tensor_info wide = {.dtype = NKI_FLOAT32, .ndim = 2, .shape = {128, 512}};
+    loads("long", NKI_ARGS(NKI_T(x), NKI_I(100000)));
+    loads("tiles", NKI_ARGS({.spec = &wide}, NKI_I(100000)));
     nki_stream_release(s);
     nki_kernel_release(k);
     nki_tensor_release(x);

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 const bind_fn bind_table[ISA_COUNT] = {
 #define ROW(name) [ISA_##name] = bind_##name
     ROW(tensor_tensor),
@@ -416,61 +419,39 @@ bool bind_done(binder *b, exec_fn fn, const void *args, bool same_ok)
 
 // ---- what is alike is kept once
 
-// A hash table of byte strings by number; open addressing, at most half full.
+// Byte strings met lately, by hash: a slot holds the last one that fell on it, so that a long
+// program neither outgrows the caches nor moves tables that grow.
+enum { MEMO_MIN = 64, MEMO_MAX = 4096 };
+
 typedef struct bind_memo {
     struct memo_entry {
         uint64_t hash;
-        const void *bytes;
+        const void *bytes;  // NULL: none yet
         uint32_t size, value;
     } * at;
-    uint32_t cap, n;
+    uint32_t mask;
 } bind_memo;
 
-static bind_memo *memo_new(arena *mem, uint32_t cap)
+static bind_memo *memo_new(arena *mem, uint32_t instrs)
 {
     bind_memo *m = NEW(mem, bind_memo);
-    m->cap = cap;
-    m->at = NEW_N(mem, struct memo_entry, cap);
+    uint32_t n = MEMO_MIN;
+    while (n < instrs && n < MEMO_MAX) {
+        n *= 2;
+    }
+    m->mask = n - 1;
+    m->at = NEW_N(mem, struct memo_entry, n);
     return m;
 }
 
-static uint64_t memo_hash(const void *bytes, size_t size, uint64_t seed)
+static struct memo_entry *memo_slot(const bind_memo *m, uint64_t hash)
 {
-    uint64_t h = seed + size;
-    for (size_t i = 0; i < size; i += sizeof h) {
-        uint64_t w = 0;
-        memcpy(&w, (const char *)bytes + i, size - i < sizeof w ? size - i : sizeof w);
-        h = (h ^ w) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
-    }
-    return h;
+    return &m->at[hash & m->mask];
 }
 
-static struct memo_entry *memo_slot(const bind_memo *m, uint64_t hash, const void *bytes,
-                                    size_t size)
+static bool memo_holds(const struct memo_entry *e, uint64_t hash, const void *bytes, size_t size)
 {
-    uint32_t i = (uint32_t)hash & (m->cap - 1);
-    while (m->at[i].bytes && (m->at[i].hash != hash || m->at[i].size != size ||
-                              memcmp(m->at[i].bytes, bytes, size) != 0)) {
-        i = (i + 1) & (m->cap - 1);
-    }
-    return &m->at[i];
-}
-
-static void memo_add(bind_memo *m, arena *mem, struct memo_entry *slot, struct memo_entry e)
-{
-    *slot = e;
-    if (++m->n * 2 <= m->cap) {
-        return;
-    }
-    bind_memo old = *m;
-    m->cap *= 2;
-    m->at = NEW_N(mem, struct memo_entry, m->cap);
-    for (uint32_t i = 0; i < old.cap; i++) {
-        if (old.at[i].bytes) {
-            *memo_slot(m, old.at[i].hash, old.at[i].bytes, old.at[i].size) = old.at[i];
-        }
-    }
+    return e->bytes && e->hash == hash && e->size == size && memcmp(e->bytes, bytes, size) == 0;
 }
 
 void *bind_args(binder *b, size_t size)
@@ -489,16 +470,14 @@ static void settle_args(binder *b)
     if (a < b->args || a >= b->args + sizeof b->args) {
         return;
     }
-    uint64_t hash = memo_hash(b->args, b->args_size, 0);
-    struct memo_entry *e = memo_slot(b->args_memo, hash, b->args, b->args_size);
-    const void *kept = e->bytes;
-    if (!kept) {
+    uint64_t hash = XXH3_64bits(b->args, b->args_size);
+    struct memo_entry *e = memo_slot(b->args_memo, hash);
+    if (!memo_holds(e, hash, b->args, b->args_size)) {
         void *copy = arena_alloc(&b->dp->mem, 1, _Alignof(max_align_t), b->args_size);
-        kept = memcpy(copy, b->args, b->args_size);
-        memo_add(b->args_memo, &b->scratch, e,
-                 (struct memo_entry){hash, kept, (uint32_t)b->args_size, 0});
+        memcpy(copy, b->args, b->args_size);
+        *e = (struct memo_entry){hash, copy, (uint32_t)b->args_size, 0};
     }
-    b->b->a = (const char *)kept + (a - b->args);
+    b->b->a = (const char *)e->bytes + (a - b->args);
 }
 
 // ---- the program
@@ -512,9 +491,9 @@ static bool bind_again(binder *b, uint64_t *hash)
     }
     const ir_arg *args = &b->p->args.at[in->args];
     size_t size = in->nargs * sizeof *args;
-    *hash = memo_hash(args, size, (uint64_t)in->op << 8 | in->engine);
-    const struct memo_entry *e = memo_slot(b->instr_memo, *hash, args, size);
-    if (!e->bytes) {
+    *hash = XXH3_64bits_withSeed(args, size, (uint64_t)in->op << 8 | in->engine);
+    const struct memo_entry *e = memo_slot(b->instr_memo, *hash);
+    if (!memo_holds(e, *hash, args, size)) {
         return false;
     }
     const bound *old = &b->dp->code[e->value];
@@ -557,12 +536,8 @@ static bool bind_instr(binder *b, uint32_t i)
     settle_args(b);
     if (b->in->nargs) {
         const ir_arg *args = &b->p->args.at[b->in->args];
-        size_t size = b->in->nargs * sizeof *args;
-        struct memo_entry *e = memo_slot(b->instr_memo, hash, args, size);
-        if (!e->bytes) {
-            memo_add(b->instr_memo, &b->scratch, e,
-                     (struct memo_entry){hash, args, (uint32_t)size, b->dp->ncode});
-        }
+        *memo_slot(b->instr_memo, hash) =
+            (struct memo_entry){hash, args, (uint32_t)(b->in->nargs * sizeof *args), b->dp->ncode};
     }
     b->dp->ncode++;
     return true;
@@ -658,8 +633,8 @@ static bool bind_program(binder *b)
     dp->code = NEW_N(&dp->mem, bound, n + 1);
     bind_direct(b);
     b->layouts = NEW_N(&b->scratch, const layout *, (size_t)b->p->aps.n * 6);
-    b->args_memo = memo_new(&b->scratch, 64);
-    b->instr_memo = memo_new(&b->scratch, 64);
+    b->args_memo = memo_new(&b->scratch, n);
+    b->instr_memo = memo_new(&b->scratch, n);
     for (uint32_t i = 0; i < n; i++) {
         if (!bind_instr(b, i)) {
             return false;

@@ -14,11 +14,15 @@ enum {
     LIST_SHARING = 16,  // an element of args or deps may be walked this often, on average
 };
 
+// In checker.view_traits: where the view begins depends on a register.
+#define ADDRESSED 0x80
+
 typedef struct checker {
     const ir *p;
     arena *mem;
     const char *err;
     uint8_t *defined;      // of each register
+    uint8_t *view_traits;  // of each view: its memory's SPACE_*, and ADDRESSED
     uint64_t list_budget;  // elements of lists still to be walked
     uint32_t instr;        // being checked
 } checker;
@@ -416,29 +420,48 @@ static bool check_views(checker *c)
 
 // Ranges of every argument, whoever refers to it. A list stands before the argument that names it,
 // so lists cannot contain themselves.
-static bool check_arg_range(checker *c, uint32_t i)
+static bool bad_arg_range(checker *c, uint32_t i)
 {
-    const ir *p = c->p;
-    const ir_arg *a = &p->args.at[i];
-    uint32_t limit = UINT32_MAX;
+    const ir_arg *a = &c->p->args.at[i];
     switch (a->kind) {
+    case IRA_INT: return BAD(c, "arg %" PRIu32 ": upper bits %d", i, a->aux);
+    case IRA_LIST: return BAD(c, "arg %" PRIu32 ": a list of %d from %" PRIu32, i, a->aux, a->v);
     case IRA_NONE:
-    case IRA_F32: return true;
-    case IRA_INT:
-        return a->aux == 0 || a->aux == -1 || BAD(c, "arg %" PRIu32 ": upper bits %d", i, a->aux);
-    case IRA_VIEW: limit = p->views.n; break;
-    case IRA_BOOL: limit = 2; break;
-    case IRA_ENUM: limit = 256; break;
-    case IRA_OP: limit = OPR_COUNT; break;
-    case IRA_REG: limit = p->registers; break;
-    case IRA_STR: limit = p->strs.n; break;
-    case IRA_LIST:
-        return (a->aux >= 0 && (a->aux == 0 || (a->v < i && (uint32_t)a->aux <= i - a->v))) ||
-               BAD(c, "arg %" PRIu32 ": a list of %d from %" PRIu32, i, a->aux, a->v);
+    case IRA_VIEW:
+    case IRA_F32:
+    case IRA_BOOL:
+    case IRA_ENUM:
+    case IRA_OP:
+    case IRA_REG:
+    case IRA_STR: return BAD(c, "arg %" PRIu32 ": %" PRIu32 " is out of range", i, a->v);
     default: return BAD(c, "arg %" PRIu32 ": kind %u does not exist", i, a->kind);
     }
-    if (a->v >= limit || (a->kind == IRA_VIEW && a->v == IR_NONE)) {
-        return BAD(c, "arg %" PRIu32 ": %" PRIu32 " is out of range", i, a->v);
+}
+
+static bool check_arg_ranges(checker *c)
+{
+    const ir *p = c->p;
+    const uint64_t any = (uint64_t)1 << 32;
+    // By kind: v is at least the first and below the second.
+    const struct {
+        uint64_t least, limit;
+    } range[] = {[IRA_NONE] = {0, any},     [IRA_VIEW] = {IR_NONE + 1, p->views.n},
+                 [IRA_F32] = {0, any},      [IRA_INT] = {0, any},
+                 [IRA_BOOL] = {0, 2},       [IRA_ENUM] = {0, 256},
+                 [IRA_OP] = {0, OPR_COUNT}, [IRA_REG] = {0, p->registers},
+                 [IRA_LIST] = {0, any},     [IRA_STR] = {0, p->strs.n}};
+    for (uint32_t i = 0; i < p->args.n; i++) {
+        ir_arg a = p->args.at[i];
+        bool good = a.kind < sizeof range / sizeof *range && a.v >= range[a.kind].least &&
+                    a.v < range[a.kind].limit;
+        if (a.kind == IRA_INT) {
+            good = a.aux == 0 || a.aux == -1;
+        } else if (a.kind == IRA_LIST) {
+            good = a.aux >= 0 && (a.aux == 0 || (a.v < i && (uint32_t)a.aux <= i - a.v));
+        }
+        if (!good) {
+            return bad_arg_range(c, i);
+        }
     }
     return true;
 }
@@ -456,42 +479,36 @@ enum {
     K_ALL = 0x3ff
 };
 
-typedef struct kinds {
-    unsigned self, elem, inner;  // IRA_* kinds of the argument, of a list's elements, and of theirs
-} kinds;
-
-static kinds kinds_of(param_type t)
-{
-    switch (t) {
-    case PT_OUT:
-    case PT_INOUT:
-    case PT_IN: return (kinds){K_VIEW, 0, 0};
-    case PT_SCAL:
-    case PT_SRC: return (kinds){K_VIEW | K_F32 | K_INT, 0, 0};
-    case PT_F32: return (kinds){K_F32 | K_INT, 0, 0};
-    case PT_INT: return (kinds){K_INT, 0, 0};
-    case PT_REG:
-    case PT_IREG: return (kinds){K_INT | K_REG, 0, 0};
-    case PT_TRI:
-    case PT_BOOL: return (kinds){K_BOOL, 0, 0};
-    case PT_OP: return (kinds){K_OP, 0, 0};
-    case PT_ENGINE:
-    case PT_REDCMD:
-    case PT_DGE:
-    case PT_OOB:
-    case PT_PERF:
-    case PT_DMAENG: return (kinds){K_ENUM, 0, 0};
-    case PT_INTS: return (kinds){K_LIST, K_INT, 0};
-    case PT_PAIRS: return (kinds){K_LIST, K_LIST | K_INT, K_INT};
-    case PT_TENSORS: return (kinds){K_LIST, K_VIEW, 0};
-    case PT_FLOATS: return (kinds){K_LIST, K_F32 | K_INT | K_VIEW, 0};
-    case PT_REGOUT: return (kinds){K_REG, 0, 0};
-    case PT_STR: return (kinds){K_STR, 0, 0};
-    case PT_ANY:
-    case PT_LEGACY: return (kinds){K_ALL, K_ALL, K_ALL};
-    }
-    return (kinds){0};
-}
+// K_* of the argument, of a list's elements, and of what lists among these hold.
+static const uint16_t kinds_of[][3] = {
+    [PT_OUT] = {K_VIEW, 0, 0},
+    [PT_INOUT] = {K_VIEW, 0, 0},
+    [PT_IN] = {K_VIEW, 0, 0},
+    [PT_SCAL] = {K_VIEW | K_F32 | K_INT, 0, 0},
+    [PT_SRC] = {K_VIEW | K_F32 | K_INT, 0, 0},
+    [PT_F32] = {K_F32 | K_INT, 0, 0},
+    [PT_INT] = {K_INT, 0, 0},
+    [PT_REG] = {K_INT | K_REG, 0, 0},
+    [PT_IREG] = {K_INT | K_REG, 0, 0},
+    [PT_TRI] = {K_BOOL, 0, 0},
+    [PT_BOOL] = {K_BOOL, 0, 0},
+    [PT_OP] = {K_OP, 0, 0},
+    [PT_ENGINE] = {K_ENUM, 0, 0},
+    [PT_REDCMD] = {K_ENUM, 0, 0},
+    [PT_DGE] = {K_ENUM, 0, 0},
+    [PT_OOB] = {K_ENUM, 0, 0},
+    [PT_PERF] = {K_ENUM, 0, 0},
+    [PT_DMAENG] = {K_ENUM, 0, 0},
+    [PT_INTS] = {K_LIST, K_INT, 0},
+    [PT_PAIRS] = {K_LIST, K_LIST | K_INT, K_INT},
+    [PT_TENSORS] = {K_LIST, K_VIEW, 0},
+    [PT_FLOATS] = {K_LIST, K_F32 | K_INT | K_VIEW, 0},
+    [PT_REGOUT] = {K_REG, 0, 0},
+    [PT_STR] = {K_STR, 0, 0},
+    [PT_ANY] = {K_ALL, K_ALL, K_ALL},
+    [PT_LEGACY] = {K_ALL, K_ALL, K_ALL},
+};
+_Static_assert(sizeof kinds_of / sizeof *kinds_of == PT_LEGACY + 1, "a row for each param_type");
 
 static bool bad_arg(checker *c, const isa_param *par, const char *what)
 {
@@ -499,12 +516,26 @@ static bool bad_arg(checker *c, const isa_param *par, const char *what)
                isa_table[c->p->instrs.at[c->instr].op].name, par->name, what);
 }
 
-static bool check_space(checker *c, const isa_param *par, uint32_t view)
+static void fill_traits(checker *c)
 {
     static const uint8_t bit[BUF_COUNT] = {SPACE_B, SPACE_Q, SPACE_H, SPACE_H};
+    const ir *p = c->p;
+    c->view_traits = NEW_N(c->mem, uint8_t, p->views.n);
+    for (uint32_t i = 1; i < p->views.n; i++) {
+        uint32_t dyn = ir_view_at(p, i).dyn;
+        bool addressed = dyn && p->dyns.at[dyn].kind == DYN_REG;
+        c->view_traits[i] = (uint8_t)(bit[p->tensors.at[p->views.at[i].tensor].buffer] |
+                                      (addressed ? ADDRESSED : 0));
+    }
+}
+
+static bool check_space(checker *c, const isa_param *par, uint32_t view)
+{
+    if (!par->spaces || (par->spaces & c->view_traits[view])) {
+        return true;
+    }
     buffer_kind b = (buffer_kind)c->p->tensors.at[c->p->views.at[view].tensor].buffer;
-    return !par->spaces || (par->spaces & bit[b]) ||
-           bad_arg(c, par, arena_printf(c->mem, "a tensor in %s", buffer_name(b)));
+    return bad_arg(c, par, arena_printf(c->mem, "a tensor in %s", buffer_name(b)));
 }
 
 static bool check_read_reg(checker *c, const isa_param *par, uint32_t reg)
@@ -514,16 +545,15 @@ static bool check_read_reg(checker *c, const isa_param *par, uint32_t reg)
                    arena_printf(c->mem, "register %" PRIu32 " is read before it is written", reg));
 }
 
-static bool check_value(checker *c, const isa_param *par, ir_arg a, const unsigned *allowed,
+static bool check_value(checker *c, const isa_param *par, ir_arg a, const uint16_t *allowed,
                         int depth)
 {
-    if (!(*allowed >> a.kind & 1)) {
+    if (!(allowed[depth < 2 ? depth : 2] >> a.kind & 1)) {
         return bad_arg(c, par, "a value of the wrong kind");
     }
     if (a.kind == IRA_VIEW) {
-        uint32_t dyn = ir_view_at(c->p, a.v).dyn;
-        if (dyn && c->p->dyns.at[dyn].kind == DYN_REG &&
-            !check_read_reg(c, par, c->p->dyns.at[dyn].src)) {
+        if (c->view_traits[a.v] & ADDRESSED &&
+            !check_read_reg(c, par, c->p->dyns.at[ir_view_at(c->p, a.v).dyn].src)) {
             return false;
         }
         return check_space(c, par, a.v);
@@ -546,8 +576,7 @@ static bool check_value(checker *c, const isa_param *par, ir_arg a, const unsign
     }
     c->list_budget -= (uint64_t)a.aux;
     for (uint32_t k = 0; k < (uint32_t)a.aux; k++) {
-        if (!check_value(c, par, c->p->args.at[a.v + k], depth < 2 ? allowed + 1 : allowed,
-                         depth + 1)) {
+        if (!check_value(c, par, c->p->args.at[a.v + k], allowed, depth + 1)) {
             return false;
         }
     }
@@ -557,25 +586,24 @@ static bool check_value(checker *c, const isa_param *par, ir_arg a, const unsign
 static bool check_args(checker *c, const ir_instr *in)
 {
     const isa_info *row = &isa_table[in->op];
+    const ir_arg *args = &c->p->args.at[in->args];
+    bool defines = false;
     for (uint32_t i = 0; i < in->nargs; i++) {
         const isa_param *par = &row->params[i];
-        ir_arg a = c->p->args.at[in->args + i];
-        if (a.kind == IRA_NONE) {
+        if (args[i].kind == IRA_NONE) {
             if (par->dflt == DK_REQ) {
                 return bad_arg(c, par, "absent");
             }
             continue;
         }
-        kinds k = kinds_of((param_type)par->type);
-        const unsigned allowed[4] = {k.self, k.elem, k.inner, k.inner};
-        if (!check_value(c, par, a, allowed, 0)) {
+        if (!check_value(c, par, args[i], kinds_of[par->type], 0)) {
             return false;
         }
+        defines |= par->type == PT_REGOUT;
     }
-    for (uint32_t i = 0; i < in->nargs; i++) {
-        ir_arg a = c->p->args.at[in->args + i];
-        if (row->params[i].type == PT_REGOUT && a.kind == IRA_REG) {
-            c->defined[a.v] = 1;
+    for (uint32_t i = 0; defines && i < in->nargs; i++) {
+        if (row->params[i].type == PT_REGOUT && args[i].kind == IRA_REG) {
+            c->defined[args[i].v] = 1;
         }
     }
     return true;
@@ -629,11 +657,10 @@ static bool check_instr(checker *c, uint32_t i)
 static bool check_instrs(checker *c)
 {
     const ir *p = c->p;
-    for (uint32_t i = 0; i < p->args.n; i++) {
-        if (!check_arg_range(c, i)) {
-            return false;
-        }
+    if (!check_arg_ranges(c)) {
+        return false;
     }
+    fill_traits(c);
     c->list_budget = (uint64_t)LIST_SHARING * ((uint64_t)p->args.n + p->deps.n);
     c->defined = NEW_N(c->mem, uint8_t, p->registers);
     uint32_t depth = 0;

@@ -348,16 +348,21 @@ static bool check_placed(reader *r, uint32_t view)
 
 static bool check_program(reader *r)
 {
+    const ir *p = r->p;
     if (!check_streams(r)) {
         return false;
     }
-    for (uint32_t i = 0; i < r->p->args.n; i++) {
-        if (r->p->args.at[i].kind == IRA_VIEW && !check_placed(r, r->p->args.at[i].v)) {
-            return false;
+    uint8_t *used = NEW_N(r->mem, uint8_t, p->views.n);
+    for (uint32_t i = 0; i < p->args.n; i++) {
+        if (p->args.at[i].kind == IRA_VIEW) {
+            used[p->args.at[i].v] = 1;
         }
     }
-    for (uint32_t i = 0; i < r->p->outputs.n; i++) {
-        if (!check_placed(r, r->p->outputs.at[i])) {
+    for (uint32_t i = 0; i < p->outputs.n; i++) {
+        used[p->outputs.at[i]] = 1;
+    }
+    for (uint32_t i = 0; i < p->views.n; i++) {
+        if (used[i] && !check_placed(r, i)) {
             return false;
         }
     }

@@ -9,9 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-// A device's thread looks for new work this long before it sleeps: in a burst of submissions it is
-// woken once.
-enum { LINGER_NS = 30000, SPARE_MAX = 64 };
+// linger_ns of the options: in a burst of submissions a device's thread is woken once.
+enum { LINGER_NS = 30000, SPARE_MAX = 64, LOCK_TRIES = 200 };
 
 // The command that this thread runs.
 static _Thread_local command *current;
@@ -25,23 +24,77 @@ int64_t queue_now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+void queue_lock(queue *q)
+{
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (pthread_mutex_trylock(&q->lock) == 0) {
+            return;
+        }
+        pause_briefly();
+    }
+    pthread_mutex_lock(&q->lock);
+}
+
+void queue_unlock(queue *q)
+{
+    pthread_mutex_unlock(&q->lock);
+}
+
+// Returns when *counter is not `seen` any more, or until_ns has come. The lock is not held.
+static void linger(const _Atomic uint64_t *counter, uint64_t seen, int64_t until_ns)
+{
+    while (atomic_load_explicit(counter, memory_order_relaxed) == seen &&
+           queue_now_ns() < until_ns) {
+        sched_yield();
+    }
+}
+
 // ---- commands
+
+static command *spare_take(queue *q)
+{
+    command *c = NULL;
+    if (!atomic_flag_test_and_set_explicit(&q->spare_busy, memory_order_acquire)) {
+        c = q->spare;
+        if (c) {
+            q->spare = c->next;
+            q->spare_count--;
+        }
+        atomic_flag_clear_explicit(&q->spare_busy, memory_order_release);
+    }
+    return c;
+}
+
+static void spare_give(queue *q, command *c)
+{
+    bool kept = false;
+    if (!atomic_flag_test_and_set_explicit(&q->spare_busy, memory_order_acquire)) {
+        kept = q->spare_count < SPARE_MAX;
+        if (kept) {
+            c->next = q->spare;
+            q->spare = c;
+            q->spare_count++;
+        }
+        atomic_flag_clear_explicit(&q->spare_busy, memory_order_release);
+    }
+    if (!kept) {
+        free(c);
+    }
+}
 
 command *command_create(nki_context *ctx, nki_stream *s, uint32_t tensors)
 {
-    queue *q = ctx->queue;
-    pthread_mutex_lock(&q->lock);
-    command *c = q->spare;
-    if (c) {
-        q->spare = c->next;
-        q->spare_count--;
-    }
-    pthread_mutex_unlock(&q->lock);
+    command *c = spare_take(ctx->queue);
+    c = c ? c : malloc(sizeof *c);
     if (!c) {
-        c = malloc(sizeof *c);
-        if (!c) {
-            return NULL;
-        }
+        return NULL;
     }
     size_t kept = offsetof(command, own_tensors);
     memset(c, 0, kept);
@@ -83,18 +136,7 @@ void command_release(command *c)
     free(c->deps);
     point_release(c->point);
     failure_release(c->failed);
-    queue *q = ctx->queue;
-    pthread_mutex_lock(&q->lock);
-    bool keep = q->spare_count < SPARE_MAX;
-    if (keep) {
-        c->next = q->spare;
-        q->spare = c;
-        q->spare_count++;
-    }
-    pthread_mutex_unlock(&q->lock);
-    if (!keep) {
-        free(c);
-    }
+    spare_give(ctx->queue, c);
     nki_stream_release(s);
     nki_context_release(ctx);
 }
@@ -291,7 +333,7 @@ static failure *earlier_failure(nki_context *ctx, const command *c)
 static failure *run(nki_context *ctx, command *c, bool inlined)
 {
     queue *q = ctx->queue;
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     command *outer = current;
     current = c;
     int64_t start = trace_begin(ctx);
@@ -304,19 +346,27 @@ static failure *run(nki_context *ctx, command *c, bool inlined)
     } else if (f) {
         COUNT(ctx, failures, 1);
     }
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     if (f && f != failure_nomem()) {
         f->serial = c->serial;
     }
     return f;
 }
 
+void device_wake(nki_device *dev)
+{
+    if (dev->asleep && !dev->busy) {
+        dev->asleep = false;
+        pthread_cond_signal(&dev->work);
+    }
+}
+
 static void wake_others(queue *q, const nki_device *dev)
 {
     for (size_t i = 0; q->device_count > 1 && i < q->device_count; i++) {
         nki_device *d = &q->devices[i];
-        if (d != dev && d->asleep && d->active && !d->busy) {
-            pthread_cond_signal(&d->work);
+        if (d != dev && d->active) {
+            device_wake(d);
         }
     }
 }
@@ -335,6 +385,8 @@ static command *finish(nki_context *ctx, command *c, failure *f)
     fail_usage(c, f);
     q->slots[s->slot] = c->serial;
     q->pending--;
+    uint64_t finished = atomic_load_explicit(&q->finished, memory_order_relaxed) + 1;
+    atomic_store_explicit(&q->finished, finished, memory_order_relaxed);
     c->done = true;
     if (c->direct) {
         c->failed = f;
@@ -377,30 +429,26 @@ static void *device_main(void *arg)
     nki_context *ctx = dev->ctx;
     queue *q = ctx->queue;
     trace_thread_name("device");
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     while (!dev->quit) {
         nki_stream *s = pick(q, dev);
         if (s) {
             command *c = step(ctx, s, false);
             if (c) {
-                pthread_mutex_unlock(&q->lock);
+                queue_unlock(q);
                 command_release(c);
                 if (orphaned) {
                     return NULL;
                 }
-                pthread_mutex_lock(&q->lock);
+                queue_lock(q);
             }
             continue;
         }
         uint64_t seen = atomic_load_explicit(&q->serial, memory_order_relaxed);
         if (!dev->busy && q->pending == 0) {
-            pthread_mutex_unlock(&q->lock);
-            int64_t until = queue_now_ns() + LINGER_NS;
-            while (atomic_load_explicit(&q->serial, memory_order_relaxed) == seen &&
-                   queue_now_ns() < until) {
-                sched_yield();
-            }
-            pthread_mutex_lock(&q->lock);
+            queue_unlock(q);
+            linger(&q->serial, seen, queue_now_ns() + q->linger_ns);
+            queue_lock(q);
         }
         if (!dev->quit && !pick(q, dev)) {
             dev->asleep = true;
@@ -408,7 +456,7 @@ static void *device_main(void *arg)
             dev->asleep = false;
         }
     }
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     return NULL;
 }
 
@@ -461,19 +509,19 @@ nki_status queue_call(command *c, nki_diags *ds)
         return context_fail(ctx, NKI_ERR_ARG,
                             "a host function cannot wait for the device that runs it");
     }
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     bool ok = find_dependences(q, c);
     if (ok) {
         append(q, c);
         // Nothing else is there: no need to look for what runs next.
         if (q->pending == 1 && !s->dev->busy) {
             step(ctx, s, true);
-            if (s->dev->active && s->dev->asleep) {
-                pthread_cond_signal(&s->dev->work);
+            if (s->dev->active) {
+                device_wake(s->dev);
             }
         }
     }
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     nki_status st = NKI_OK;
     if (!ok) {
         st = context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
@@ -483,9 +531,9 @@ nki_status queue_call(command *c, nki_diags *ds)
         }
         if (st == NKI_OK && c->failed) {
             // The stream's own kept failure was why: it has now been returned.
-            pthread_mutex_lock(&q->lock);
+            queue_lock(q);
             failure *kept = s->failed == c->failed ? take_failure(s) : NULL;
-            pthread_mutex_unlock(&q->lock);
+            queue_unlock(q);
             failure_release(kept);
             st = failure_report(ctx, c->failed, ds);
         }
@@ -504,16 +552,18 @@ nki_status queue_submit(command *c)
     }
     c->submit_ns = trace_begin(ctx);
     c->submit_tid = c->submit_ns ? trace_thread(ctx) : 0;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     nki_device *dev = s->dev;
-    bool ok = find_dependences(q, c) && start_thread(dev);
+    bool ok = find_dependences(q, c) && start_thread(dev), wake = false;
     if (ok) {
         append(q, c);
-        if (dev->asleep && !dev->busy) {
-            pthread_cond_signal(&dev->work);
-        }
+        wake = dev->asleep && !dev->busy;
+        dev->asleep = dev->asleep && !wake;
     }
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
+    if (wake) {
+        pthread_cond_signal(&dev->work);  // without the lock, which the thread wants at once
+    }
     if (!ok) {
         command_release(c);
         return context_fail(ctx, NKI_ERR_NOMEM, "out of memory, or no thread for the device");
@@ -545,9 +595,9 @@ static bool help(nki_context *ctx, nki_device *dev)
         if (s) {
             command *c = step(ctx, s, true);
             if (c) {
-                pthread_mutex_unlock(&q->lock);
+                queue_unlock(q);
                 command_release(c);
-                pthread_mutex_lock(&q->lock);
+                queue_lock(q);
             }
             return true;
         }
@@ -565,11 +615,24 @@ nki_status queue_wait(nki_context *ctx, nki_device *dev, uint64_t timeout_ns,
         until = deadline_of(timeout_ns);
     }
     nki_status st = NKI_OK;
-    pthread_mutex_lock(&q->lock);
+    bool lingered = false;
+    queue_lock(q);
     while (st == NKI_OK && !reached(arg)) {
         if (current && current->stream->ctx == ctx) {
             st = NKI_ERR_ARG;
-        } else if (!forever || !help(ctx, dev)) {
+        } else if (forever && help(ctx, dev)) {
+            lingered = false;
+        } else if (!lingered) {
+            // What runs elsewhere may end soon.
+            uint64_t seen = atomic_load_explicit(&q->finished, memory_order_relaxed);
+            int64_t now = queue_now_ns(), most = q->linger_ns;
+            queue_unlock(q);
+            linger(&q->finished, seen,
+                   now + (timeout_ns < (uint64_t)most ? (int64_t)timeout_ns : most));
+            queue_lock(q);
+            lingered = true;
+        } else {
+            lingered = false;
             q->waiting++;
             int e = forever ? pthread_cond_wait(&q->done, &q->lock)
                             : pthread_cond_timedwait(&q->done, &q->lock, &until);
@@ -579,12 +642,11 @@ nki_status queue_wait(nki_context *ctx, nki_device *dev, uint64_t timeout_ns,
     }
     // What is left is the threads'.
     for (size_t i = 0; i < q->device_count; i++) {
-        nki_device *d = &q->devices[i];
-        if (d->active && d->asleep && !d->busy) {
-            pthread_cond_signal(&d->work);
+        if (q->devices[i].active) {
+            device_wake(&q->devices[i]);
         }
     }
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     if (st == NKI_ERR_ARG) {
         return context_fail(ctx, st, "a host function cannot wait for the device that runs it");
     }
@@ -615,27 +677,27 @@ nki_status queue_wait_tensor(nki_tensor *t, bool reads_too, failure **failed)
 {
     nki_context *ctx = t->ctx;
     tensor_wait w = {ctx->queue, &t->root->use, reads_too};
-    pthread_mutex_lock(&w.q->lock);
+    queue_lock(w.q);
     bool quiet = tensor_quiet(&w);
-    pthread_mutex_unlock(&w.q->lock);
+    queue_unlock(w.q);
     nki_status st = quiet ? NKI_OK : queue_wait(ctx, NULL, NKI_FOREVER, tensor_quiet, &w);
-    pthread_mutex_lock(&w.q->lock);
+    queue_lock(w.q);
     *failed = st == NKI_OK ? failure_retain(t->root->use.failed) : NULL;
-    pthread_mutex_unlock(&w.q->lock);
+    queue_unlock(w.q);
     return st;
 }
 
 void queue_mark_written(nki_tensor *t)
 {
     queue *q = t->ctx->queue;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     usage_list *u = &t->root->use;
     failure *f = NULL;
     if (t->size_bytes == t->root->size_bytes) {
         f = u->failed;
         u->failed = NULL;
     }
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     failure_release(f);
 }
 
@@ -654,10 +716,11 @@ nki_status device_cores(nki_device *dev, uint32_t n)
 static void device_fini(queue *q, nki_device *dev)
 {
     if (dev->threaded) {
-        pthread_mutex_lock(&q->lock);
+        queue_lock(q);
         dev->quit = true;
+        atomic_fetch_add_explicit(&q->serial, 1, memory_order_relaxed);  // it may linger
         pthread_cond_signal(&dev->work);
-        pthread_mutex_unlock(&q->lock);
+        queue_unlock(q);
         if (pthread_equal(dev->thread, pthread_self())) {
             orphaned = true;
             pthread_detach(dev->thread);
@@ -680,6 +743,9 @@ nki_status queue_create(nki_context *ctx, queue **out)
     if (!q) {
         return NKI_ERR_NOMEM;
     }
+    atomic_flag_clear(&q->spare_busy);
+    uint64_t linger_ns = ctx->opts.linger_ns ? ctx->opts.linger_ns : LINGER_NS;
+    q->linger_ns = linger_ns < INT64_MAX / 4 ? (int64_t)linger_ns : INT64_MAX / 4;
     pthread_mutex_init(&q->lock, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);

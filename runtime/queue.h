@@ -133,18 +133,29 @@ struct nki_stream {
 
 typedef struct queue {
     pthread_mutex_t lock;
-    pthread_cond_t done;      // something finished
-    uint32_t waiting;         // threads that wait for done
-    _Atomic uint64_t serial;  // of the newest submission; changed under the lock
-    uint64_t pending;         // submissions not finished
-    uint64_t *slots;          // newest finished serial of each stream slot
+    pthread_cond_t done;        // something finished
+    uint32_t waiting;           // threads that wait for done
+    _Atomic uint64_t serial;    // of the newest submission; changed under the lock
+    _Atomic uint64_t finished;  // submissions; changed under the lock
+    int64_t linger_ns;          // before a thread that has nothing to do sleeps
+    uint64_t pending;           // submissions not finished
+    uint64_t *slots;            // newest finished serial of each stream slot
     uint8_t *slot_used;
     uint32_t slot_count;
     nki_device *devices;
     size_t device_count;
-    command *spare;  // for reuse
+    // For reuse. Whoever finds spare_busy set does without.
+    atomic_flag spare_busy;
+    command *spare;
     uint32_t spare_count;
 } queue;
+
+// The lock is held for well under a microsecond; to be woken takes a thread tens of them. So it is
+// tried for a while before this thread sleeps.
+void queue_lock(queue *q);
+void queue_unlock(queue *q);
+// The device's thread has something to look at. The lock is held.
+void device_wake(nki_device *dev);
 
 nki_status queue_create(nki_context *ctx, queue **out);
 // Nothing is pending: a command holds the context.

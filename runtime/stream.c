@@ -91,7 +91,7 @@ nki_status stream_open(nki_context *ctx, nki_device *dev, const nki_stream_opts 
     s->priority = o ? o->priority : 0;
     s->blocking = (o && o->blocking) || ctx->opts.blocking;
     s->run_timeout_ns = o && o->run_timeout_ns ? o->run_timeout_ns : ctx->opts.run_timeout_ns;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     bool ok = take_slot(q, &s->slot);
     if (ok) {
         s->next = dev->streams;
@@ -101,7 +101,7 @@ nki_status stream_open(nki_context *ctx, nki_device *dev, const nki_stream_opts 
         }
         dev->streams = s;
     }
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     if (!ok) {
         context_free(ctx, s, sizeof *s);
         return context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
@@ -167,14 +167,14 @@ void nki_stream_release(nki_stream *s)
     nki_context *ctx = s->ctx;
     queue *q = ctx->queue;
     bool own = s->own;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     q->slot_used[s->slot] = 0;
     *s->prev = s->next;
     if (s->next) {
         s->next->prev = s->prev;
     }
     failure *drop = keep_earlier(&s->dev->lost, s->failed);
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     failure_release(drop);
     context_free(ctx, s, sizeof *s);
     if (!own) {
@@ -200,7 +200,7 @@ nki_status nki_stream_synchronize(nki_stream *s, uint64_t timeout_ns, nki_diags 
     }
     nki_context *ctx = s->ctx;
     queue *q = ctx->queue;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     stream_wait w = {s, s->last};
     bool reached = stream_reached(&w);
     failure *f = NULL;
@@ -208,7 +208,7 @@ nki_status nki_stream_synchronize(nki_stream *s, uint64_t timeout_ns, nki_diags 
         f = s->failed;
         s->failed = NULL;
     }
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     if (!reached) {
         int64_t start = trace_begin(ctx);
         nki_status st = queue_wait(ctx, s->dev, timeout_ns, stream_reached, &w);
@@ -216,10 +216,10 @@ nki_status nki_stream_synchronize(nki_stream *s, uint64_t timeout_ns, nki_diags 
         if (st != NKI_OK) {
             return st;
         }
-        pthread_mutex_lock(&q->lock);
+        queue_lock(q);
         f = s->failed;
         s->failed = NULL;
-        pthread_mutex_unlock(&q->lock);
+        queue_unlock(q);
     }
     nki_status st = failure_report(ctx, f, ds);
     failure_release(f);
@@ -232,9 +232,9 @@ nki_status nki_stream_query(nki_stream *s, int *idle)
         return NKI_ERR_ARG;
     }
     queue *q = s->ctx->queue;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     *idle = !s->head;
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     return NKI_OK;
 }
 
@@ -244,7 +244,7 @@ nki_status nki_stream_cancel(nki_stream *s)
         return NKI_ERR_ARG;
     }
     queue *q = s->ctx->queue;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     command *c = s->head;
     if (c && s->running) {
         atomic_store_explicit(&c->stop, NKI_ERR_CANCELLED, memory_order_relaxed);
@@ -254,13 +254,11 @@ nki_status nki_stream_cancel(nki_stream *s)
     for (; c; c = c->next) {
         c->cancelled = true;
     }
-    if (s->dev->asleep && !s->dev->busy) {
-        pthread_cond_signal(&s->dev->work);
-    }
+    device_wake(s->dev);
     if (q->waiting) {
         pthread_cond_broadcast(&q->done);  // one that waits may run them
     }
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     return NKI_OK;
 }
 
@@ -284,7 +282,7 @@ static bool device_reached(void *arg)
 static nki_status take_failures(nki_device *dev, nki_diags *ds)
 {
     queue *q = dev->ctx->queue;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     failure *first = dev->lost;
     dev->lost = NULL;
     for (nki_stream *s = dev->streams; s; s = s->next) {
@@ -292,7 +290,7 @@ static nki_status take_failures(nki_device *dev, nki_diags *ds)
         s->failed = NULL;
         failure_release(keep_earlier(&first, f));
     }
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     nki_status st = failure_report(dev->ctx, first, ds);
     failure_release(first);
     return st;
@@ -437,10 +435,10 @@ nki_status nki_event_record(nki_event *e, nki_stream *s)
     c->point = p;
     event_point *mine = point_retain(p);
     queue *q = s->ctx->queue;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     event_point *old = e->point;
     e->point = mine;
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     point_release(old);
     return queue_submit(c);
 }
@@ -448,9 +446,9 @@ nki_status nki_event_record(nki_event *e, nki_stream *s)
 static event_point *last_point(nki_event *e)
 {
     queue *q = e->ctx->queue;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     event_point *p = point_retain(e->point);
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     return p;
 }
 
@@ -499,9 +497,9 @@ nki_status nki_event_query(nki_event *e, int *reached)
         return NKI_ERR_ARG;
     }
     queue *q = e->ctx->queue;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     *reached = !e->point || e->point->reached;
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     return NKI_OK;
 }
 
@@ -511,10 +509,10 @@ nki_status nki_event_elapsed(nki_event *from, nki_event *to, int64_t *ns)
         return NKI_ERR_ARG;
     }
     queue *q = from->ctx->queue;
-    pthread_mutex_lock(&q->lock);
+    queue_lock(q);
     const event_point *a = from->point, *b = to->point;
     bool ok = a && b && a->reached && b->reached;
     *ns = ok ? b->at_ns - a->at_ns : 0;
-    pthread_mutex_unlock(&q->lock);
+    queue_unlock(q);
     return ok ? NKI_OK : context_fail(from->ctx, NKI_ERR_ARG, "an event is not reached yet");
 }

@@ -392,11 +392,11 @@ static void write_all(FILE *f, nki_context *ctx, trace *t)
         for (uint32_t k = 0; k < TRACK_COUNT; k++) {
             put_name(f, "thread_name", 10 + (int)d, k + 1, track_name(k));
         }
-        pthread_mutex_lock(&q->lock);
+        queue_lock(q);
         for (const nki_stream *s = q->devices[d].streams; s; s = s->next) {
             put_name(f, "thread_name", 1, STREAM_TID + s->slot, s->name);
         }
-        pthread_mutex_unlock(&q->lock);
+        queue_unlock(q);
     }
     if (t->count) {
         qsort(t->events, t->count, sizeof *t->events, by_start);
