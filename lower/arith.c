@@ -299,6 +299,28 @@ static bool is_type_like(value v)
            v.tag == V_OBJ || v.tag == V_STR || v.tag == V_NATIVE || v.tag == V_FUNC;
 }
 
+// What computes an operator's result on the device, or NULL.
+static const char *tensor_function(ast_op op)
+{
+    switch (op) {
+    case OP_ADD: return "nl.add(x, y)";
+    case OP_SUB: return "nl.subtract(x, y)";
+    case OP_MUL: return "nl.multiply(x, y)";
+    case OP_DIV: return "nl.divide(x, y)";
+    case OP_MOD: return "nl.mod(x, y)";
+    case OP_POW: return "nl.power(x, y)";
+    case OP_MATMUL: return "nisa.nc_matmul(dst, stationary, moving)";
+    case OP_LSHIFT: return "nl.left_shift(x, y)";
+    case OP_RSHIFT: return "nl.right_shift(x, y)";
+    case OP_BITAND: return "nl.bitwise_and(x, y)";
+    case OP_BITOR: return "nl.bitwise_or(x, y)";
+    case OP_BITXOR: return "nl.bitwise_xor(x, y)";
+    case OP_NEG: return "nl.negative(x)";
+    case OP_INVERT: return "nl.invert(x)";
+    default: return NULL;
+    }
+}
+
 static value bad_operands(interp *it, ast_op op, value a, value b)
 {
     if (a.tag == V_OPAQUE || b.tag == V_OPAQUE) {
@@ -308,13 +330,10 @@ static value bad_operands(interp *it, ast_op op, value a, value b)
                          ast_op_text(op));
     }
     if (a.tag == V_TENSOR || b.tag == V_TENSOR) {
-        return type_error(
-            it, "operator %s is not defined on tensors; use nl.%s(x, y) or nisa.tensor_tensor",
-            ast_op_text(op),
-            op == OP_ADD   ? "add"
-            : op == OP_SUB ? "subtract"
-            : op == OP_MUL ? "multiply"
-                           : "divide");
+        const char *fn = tensor_function(op);
+        return type_error(it, "operator %s is not defined on tensors; use %s%s", ast_op_text(op),
+                          fn ? fn : "the instructions of nki.isa",
+                          fn && op != OP_MATMUL ? " or nisa.tensor_tensor" : "");
     }
     if (a.tag == V_REG || b.tag == V_REG) {
         return type_error(
@@ -426,6 +445,10 @@ value unary_op(interp *it, ast_op op, value v)
     }
     if (v.tag == V_OBJ && v.u.obj->base.tag != V_UNDEF) {
         return unary_op(it, op, v.u.obj->base);
+    }
+    if (v.tag == V_TENSOR && op != OP_POS) {
+        return type_error(it, "operator %s is not defined on tensors; use %s",
+                          op == OP_NEG ? "-" : "~", tensor_function(op));
     }
     return type_error(it, "bad operand type for unary %s: '%s'",
                       op == OP_NEG   ? "-"

@@ -86,7 +86,10 @@ bool as_index(interp *it, value v, int64_t *out)
         *out = v.u.obj->base.u.i;
         return true;
     }
-    if (!IS_ERR(r)) {
+    if (v.tag == V_TENSOR) {
+        no_elements(it, "a tensor as an integer",
+                    "nisa.register_load reads one into a register on the device");
+    } else if (!IS_ERR(r)) {
         type_error(it, "'%s' object cannot be interpreted as an integer", type_name(it, v));
     }
     return false;

@@ -435,8 +435,8 @@ static value eval_compare(interp *it, const ast *e)
         value r;
         it->top->at = e;
         switch ((ast_op)c->op) {
-        case OP_IS: r = VBOOL(is_same(a, b)); break;
-        case OP_IS_NOT: r = VBOOL(!is_same(a, b)); break;
+        case OP_IS:
+        case OP_IS_NOT: r = compare_identity(it, (ast_op)c->op, a, b); break;
         case OP_IN: r = contains(it, b, a); break;
         case OP_NOT_IN:
             r = contains(it, b, a);
@@ -565,6 +565,13 @@ value eval(interp *it, const ast *e)
         if (e->flag) {
             it->top->at = e;
             return raise_msg(it, "OverflowError", "integer %s does not fit in 64 bits", e->u.str.p);
+        }
+        if (e->u.i > UINT32_MAX) {
+            it->top->at = e;
+            if (interp_warn_first(it, D_wide_constant)) {
+                diag_wide_constant(it->ds, interp_loc(it),
+                                   arena_printf(it->mem, "%lld", (long long)e->u.i));
+            }
         }
         return VINT(e->u.i);
     case AST_FLOAT: return VFLT(e->u.d);

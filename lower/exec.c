@@ -3,11 +3,16 @@
 
 #include <string.h>
 
+static int condition(interp *it, const ast *cond, value v)
+{
+    it->top->at = cond;
+    return IS_ERR(v) ? -1 : truth(it, v);
+}
+
 static flow exec_if(interp *it, const ast *s)
 {
     for (;;) {
-        value c = eval(it, s->u.flow.cond);
-        int t = IS_ERR(c) ? -1 : truth(it, c);
+        int t = condition(it, s->u.flow.cond, eval(it, s->u.flow.cond));
         if (t < 0) {
             return FLOW_ERROR;
         }
@@ -85,7 +90,7 @@ static flow exec_while(interp *it, const ast *s)
         if (c.tag == V_REG) {
             return exec_dynamic_while(it, s, c);
         }
-        int t = IS_ERR(c) ? -1 : truth(it, c);
+        int t = condition(it, s->u.flow.cond, c);
         if (t < 0 || !interp_step(it)) {
             return FLOW_ERROR;
         }
@@ -242,8 +247,7 @@ static bool del_target(interp *it, const ast *t)
 
 static flow exec_assert(interp *it, const ast *s)
 {
-    value v = eval(it, s->u.bin.l);
-    int t = IS_ERR(v) ? -1 : truth(it, v);
+    int t = condition(it, s->u.bin.l, eval(it, s->u.bin.l));
     if (t < 0) {
         return FLOW_ERROR;
     }

@@ -1,4 +1,5 @@
 // Exceptions, places, limits.
+#include "lower/check.h"
 #include "lower/interp.h"
 
 #include <stdarg.h>
@@ -42,7 +43,7 @@ loc interp_loc(interp *it)
         f = f->prev;
     }
     if (!f || !f->at) {
-        return (loc){0};
+        return it->kernel_at;
     }
     return (loc){frame_source(f), f->at->at};
 }
@@ -337,6 +338,11 @@ uint32_t interp_place(interp *it)
         return it->p->places.n - 1;
     }
     return ir_place_add(it->p, p);
+}
+
+bool interp_warn_first(interp *it, diag_id id)
+{
+    return check_warn_first(it->em, id, interp_loc(it));
 }
 
 void interp_warn_once(interp *it, const char *key, diag *(*make)(diags *, loc, const char *),

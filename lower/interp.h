@@ -117,6 +117,7 @@ struct interp {
     value op_fn[OPR_COUNT];
     bool in_kernel;  // the kernel's own call has begun
     uint32_t outputs_seen;
+    loc kernel_at;                      // its definition: the place of what the caller did wrong
     vlist *warned;                      // one-time warnings already given
     const struct open_repr *open_repr;  // containers being printed
     fiber_pool fibers;                  // stacks of generators
@@ -177,6 +178,7 @@ bool interp_step(interp *it);            // counts; false: limit reached, except
 uint32_t interp_place(interp *it);       // PLACE_SITE for the current instruction
 // Notes that e was raised while another exception was handled or pending.
 void exc_set_context(interp *it, value e, value context);
+bool interp_warn_first(interp *it, diag_id id);  // the first time at the place being evaluated
 void interp_warn_once(interp *it, const char *key, diag *(*make)(diags *, loc, const char *),
                       const char *what);
 bool stack_ok(interp *it);  // false: RecursionError set
@@ -198,6 +200,9 @@ int truth(interp *it, value v);           // 0, 1, -1 error
 int equal(interp *it, value a, value b);  // 0, 1, -1 error
 int less(interp *it, value a, value b);   // a < b; -1 error
 value compare(interp *it, ast_op op, value a, value b);
+value compare_identity(interp *it, ast_op op, value a, value b);  // is, is not
+// The TypeError of asking for a tensor's contents: what asked, and what to do instead.
+value no_elements(interp *it, const char *what, const char *instead);
 bool hash_value(interp *it, value v, uint32_t *out);
 bool repr_into(interp *it, value v, textbuf *out);
 bool str_into(interp *it, value v, textbuf *out);

@@ -84,6 +84,9 @@ bool iter_init(interp *it, viter *s, value v)
         raise_msg(it, "ImportError", "'%s' is not available here and cannot be iterated",
                   v.u.opaque->path);
         return false;
+    case V_TENSOR:
+        type_error(it, "a tensor is not iterable; loop over range(x.shape[0]) and index it");
+        return false;
     default: break;
     }
     type_error(it, "'%s' object is not iterable", type_name(it, v));

@@ -291,12 +291,13 @@ static bool run_kernel(interp *it, vmodule *m, const char *kernel, const lower_a
         }
     }
     args a = {at, npos, nkw, kw};
+    loc end = {m->lm->ast->src, fn.u.func->def->at};
+    it->kernel_at = end;
     it->in_kernel = true;
     value r = call(it, k, &a);
     if (IS_ERR(r)) {
         return false;
     }
-    loc end = {m->lm->ast->src, fn.u.func->def->at};
     // A definition's own place is its first line.
     if (!collect_all(it, r, end)) {
         return false;

@@ -146,6 +146,9 @@ static value make_int(interp *it, const args *a)
     case V_REG:
         return type_error(it,
                           "int() of a register: it has no value while the kernel is specialized");
+    case V_TENSOR:
+        return no_elements(it, "int() of a tensor",
+                           "nisa.register_load reads one into a register on the device");
     default: break;
     }
     return type_error(
@@ -204,6 +207,10 @@ static value make_float(interp *it, const args *a)
     }
     if (v.tag == V_OBJ && is_num(v.u.obj->base)) {
         return VFLT(as_double(v.u.obj->base));
+    }
+    if (v.tag == V_TENSOR) {
+        return no_elements(it, "float() of a tensor",
+                           "a (P, 1) tensor is the operand of an instruction as it is");
     }
     return type_error(it, "float() argument must be a string or a real number, not '%s'",
                       type_name(it, v));

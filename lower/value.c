@@ -178,7 +178,15 @@ int truth(interp *it, value v)
         raise_msg(it, "ImportError", "'%s' is not available here and was used as a condition",
                   v.u.opaque->path);
         return -1;
-    case V_TENSOR: return 1;
+    case V_TENSOR: {
+        if (interp_warn_first(it, D_tensor_truth)) {
+            textbuf t;
+            text_init(&t, it->mem);
+            tensor_describe(v.u.tensor, &t);
+            diag_tensor_truth(it->ds, interp_loc(it), t.at);
+        }
+        return 1;
+    }
     case V_ERROR: return -1;
     default: return 1;
     }
@@ -401,6 +409,14 @@ static int equal_without_special(interp *it, value a, value b)
 
 static value order_error(interp *it, ast_op op, value a, value b)
 {
+    if (a.tag == V_TENSOR || b.tag == V_TENSOR) {
+        return no_elements(it, arena_printf(it->mem, "operator %s", ast_op_text(op)),
+                           arena_printf(it->mem, "nl.%s(x, y) compares on the device",
+                                        op == OP_LT   ? "less"
+                                        : op == OP_LE ? "less_equal"
+                                        : op == OP_GT ? "greater"
+                                                      : "greater_equal"));
+    }
     return type_error(it, "'%s' not supported between instances of '%s' and '%s'", ast_op_text(op),
                       type_name(it, a), type_name(it, b));
 }
@@ -479,6 +495,26 @@ static value compare_objects(interp *it, ast_op op, value a, value b)
     return order_error(it, op, a, b);
 }
 
+static bool is_value(value v)
+{
+    return is_number(v) || v.tag == V_STR || v.tag == V_BYTES || v.tag == V_TUPLE;
+}
+
+value compare_identity(interp *it, ast_op op, value a, value b)
+{
+    if (is_value(a) && is_value(b) && interp_warn_first(it, D_value_identity)) {
+        diag_value_identity(it->ds, interp_loc(it), op == OP_IS ? "is" : "is not");
+    }
+    return VBOOL(is_same(a, b) == (op == OP_IS));
+}
+
+value no_elements(interp *it, const char *what, const char *instead)
+{
+    return type_error(it,
+                      "%s: the elements of a tensor have no value while the kernel is specialized; %s",
+                      what, instead);
+}
+
 // ==, !=, <, <=, >, >=
 value compare(interp *it, ast_op op, value a, value b)
 {
@@ -493,6 +529,11 @@ value compare(interp *it, ast_op op, value a, value b)
             if (r.tag != V_UNDEF) {
                 return op == OP_EQ || IS_ERR(r) ? r : unary_op(it, OP_NOT, r);
             }
+        }
+        if (((a.tag == V_TENSOR && (b.tag == V_TENSOR || is_number(b))) ||
+             (b.tag == V_TENSOR && is_number(a))) &&
+            interp_warn_first(it, D_tensor_compare)) {
+            diag_tensor_compare(it->ds, interp_loc(it), ast_op_text(op));
         }
         int e = equal_without_special(it, a, b);
         return e < 0 ? VERR : VBOOL(op == OP_EQ ? e : !e);
