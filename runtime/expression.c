@@ -111,19 +111,40 @@ static expr_operand add_step(parser *p, const expr_step *s)
     return (expr_operand){.kind = EXPR_STEP, .index = e->step_count++};
 }
 
+static expr_operand whole_number(double v)
+{
+    return (expr_operand){.kind = EXPR_CONST, .number = v, .whole = true};
+}
+
+static bool is_bit(const expr_operand *o)
+{
+    return o->whole && (o->number == 0 || o->number == 1);
+}
+
 // The common type of the operands: integers when all are.
 static expr_type common_type(const parser *p, const expr_operand *v, uint32_t n)
 {
-    bool ints = true, unsigned_only = true, any = false;
+    bool ints = true, unsigned_only = true, bools = true, any = false;
     for (uint32_t i = 0; i < n; i++) {
         expr_type t = expression_type(p->e, &v[i]);
         ints = ints && t != EXPR_FLOAT;
         if (v[i].kind != EXPR_CONST) {
             any = true;
             unsigned_only = unsigned_only && t == EXPR_UINT;
+            bools = bools && t == EXPR_BOOL;
+        } else {
+            bools = bools && is_bit(&v[i]);
         }
     }
-    return !ints ? EXPR_FLOAT : any && unsigned_only ? EXPR_UINT : EXPR_INT;
+    return !ints                  ? EXPR_FLOAT
+           : any && bools         ? EXPR_BOOL
+           : any && unsigned_only ? EXPR_UINT
+                                  : EXPR_INT;
+}
+
+static bool is_shift(op_id op)
+{
+    return op == OPR_left_shift || op == OPR_right_shift;
 }
 
 // The result's type; integers stay integers where the machine can. false: was reported.
@@ -133,16 +154,28 @@ static bool type_of(parser *p, op_id op, const expr_operand *v, uint32_t n, expr
     bool ints = whole != EXPR_FLOAT;
     *out = EXPR_FLOAT;
     if (op_table[op].cls == OPC_B) {
-        *out = whole;
+        *out = whole == EXPR_BOOL && is_shift(op) ? EXPR_INT : whole;
         if (!ints) {
             fail(p, "'%s' is for integers", op_table[op].name);
         }
         return ints;
     }
-    bool exact = op == OPR_add || op == OPR_subtract || op == OPR_multiply || op == OPR_maximum ||
-                 op == OPR_minimum;
+    bool order = op == OPR_maximum || op == OPR_minimum;
+    bool exact = order || op == OPR_add || op == OPR_subtract || op == OPR_multiply;
     if (exact && ints && n == 2) {
-        *out = whole;
+        *out = whole == EXPR_BOOL && !order ? EXPR_INT : whole;
+    }
+    return true;
+}
+
+// Numbers beside integers have 32 bits. false: was reported.
+static bool check_width(parser *p, expr_type type, const expr_operand *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && type != EXPR_FLOAT; i++) {
+        if (v[i].kind == EXPR_CONST && (v[i].number < -0x1p31 || v[i].number >= 0x1p32)) {
+            fail(p, "%.0f has more than 32 bits", v[i].number);
+            return false;
+        }
     }
     return true;
 }
@@ -169,7 +202,7 @@ static bool fold(op_id op, const expr_operand *a, const expr_operand *b, expr_op
 {
     double x = a->number, y = b->number, v;
     if (fold_bits(op, a, b, &v)) {
-        *out = (expr_operand){.kind = EXPR_CONST, .number = v, .whole = true};
+        *out = whole_number(v);
         return true;
     }
     if (op == OPR_add) {
@@ -213,7 +246,32 @@ static expr_operand apply(parser *p, op_id op, const expr_operand *v, uint32_t n
     if (n == 2) {
         s.operand[1] = v[1];
     }
-    return type_of(p, op, v, n, &s.type) ? add_step(p, &s) : v[0];
+    bool good = type_of(p, op, v, n, &s.type) && check_width(p, s.type, v, n);
+    return good ? add_step(p, &s) : v[0];
+}
+
+// >> of a number with a sign keeps it; the machine's shift brings in zeros. With s = -(x >> 31),
+// all ones where x is negative: ((x ^ s) >> n) ^ s.
+static expr_operand shift_right(parser *p, const expr_operand *v)
+{
+    if (p->failed || v[0].kind == EXPR_CONST || common_type(p, v, 2) != EXPR_INT) {
+        return apply(p, OPR_right_shift, v, 2);
+    }
+    const expr_operand top[] = {v[0], whole_number(31)};
+    const expr_operand sign[] = {whole_number(0), apply(p, OPR_right_shift, top, 2)};
+    expr_operand pair[] = {v[0], apply(p, OPR_subtract, sign, 2)};
+    pair[0] = apply(p, OPR_bitwise_xor, pair, 2);
+    const expr_operand shift[] = {pair[0], v[1]};
+    pair[0] = apply(p, OPR_right_shift, shift, 2);
+    return apply(p, OPR_bitwise_xor, pair, 2);
+}
+
+// Of a truth the other one.
+static expr_operand invert(parser *p, expr_operand v)
+{
+    bool truth = v.kind != EXPR_CONST && expression_type(p->e, &v) == EXPR_BOOL;
+    const expr_operand pair[] = {v, whole_number(truth ? 1 : -1)};
+    return apply(p, OPR_bitwise_xor, pair, 2);
 }
 
 // v: the condition, then, else.
@@ -227,7 +285,7 @@ static expr_operand select(parser *p, const expr_operand *v)
     }
     expr_step s = {.op = EXPR_WHERE, .operands = 3, .type = common_type(p, v + 1, 2)};
     memcpy(s.operand, v, sizeof s.operand);
-    return add_step(p, &s);
+    return check_width(p, s.type, v + 1, 2) ? add_step(p, &s) : v[0];
 }
 
 static expr_operand comparison(parser *p);
@@ -317,8 +375,10 @@ static expr_operand call(parser *p, size_t n)
     if (f.how == CALL_OP) {
         return apply(p, f.op, v, f.want);
     }
-    v[1] =
-        (expr_operand){.kind = EXPR_CONST, .number = f.how == CALL_INVERT ? -1 : 0, .whole = true};
+    if (f.how == CALL_INVERT) {
+        return invert(p, v[0]);
+    }
+    v[1] = whole_number(0);
     return apply(p, f.op, v, 2);
 }
 
@@ -389,7 +449,7 @@ static expr_operand unary(parser *p)
             v[0].number = -v[0].number;
         } else if (expression_type(p->e, &v[0]) != EXPR_FLOAT) {
             v[1] = v[0];
-            v[0] = (expr_operand){.kind = EXPR_CONST, .whole = true};
+            v[0] = whole_number(0);
             v[0] = apply(p, OPR_subtract, v, 2);
         } else {
             v[0] = apply(p, OPR_negative, v, 1);
@@ -397,9 +457,7 @@ static expr_operand unary(parser *p)
     } else if (take(p, "+", "")) {
         v[0] = unary(p);
     } else if (take(p, "~", "")) {
-        v[0] = unary(p);
-        v[1] = (expr_operand){.kind = EXPR_CONST, .number = -1, .whole = true};
-        v[0] = apply(p, OPR_bitwise_xor, v, 2);
+        v[0] = invert(p, unary(p));
     } else {
         v[0] = power(p);
     }
@@ -452,7 +510,8 @@ static expr_operand binary(parser *p, int level)
             found = take(p, levels[level][i].sign, levels[level][i].not_before);
             if (found) {
                 v[1] = binary(p, level + 1);
-                v[0] = apply(p, levels[level][i].op, v, 2);
+                op_id op = levels[level][i].op;
+                v[0] = op == OPR_right_shift ? shift_right(p, v) : apply(p, op, v, 2);
             }
         }
     }
@@ -565,7 +624,7 @@ static void put_operand(sink *o, const expr_operand *v)
 
 bool expression_steps(const expression *e, char *out, size_t room)
 {
-    static const char *const types[] = {"float32", "int32", "uint32"};
+    static const char *const types[] = {"float32", "int32", "uint32", "int32"};
     sink o = {out, room, 0};
     put(&o, "(");
     for (uint32_t i = 0; i < e->step_count; i++) {

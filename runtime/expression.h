@@ -10,7 +10,8 @@
 
 enum { EXPR_STEPS_MAX = 128, EXPR_INPUTS_MAX = 8, EXPR_RESULTS_MAX = 16, EXPR_TEXT_MAX = 1 << 16 };
 
-typedef enum expr_type { EXPR_FLOAT, EXPR_INT, EXPR_UINT } expr_type;
+// BOOL is 0 or 1, computed as INT.
+typedef enum expr_type { EXPR_FLOAT, EXPR_INT, EXPR_UINT, EXPR_BOOL } expr_type;
 
 typedef struct expr_operand {
     enum { EXPR_INPUT, EXPR_STEP, EXPR_CONST } kind;

@@ -72,7 +72,10 @@ static bool broadcast(nki_context *ctx, nki_tensor *const *in, size_t n, size_t 
 
 static expr_type type_of(nki_dtype d)
 {
-    return nki_dtype_is_float(d) ? EXPR_FLOAT : d == NKI_UINT32 ? EXPR_UINT : EXPR_INT;
+    return nki_dtype_is_float(d) ? EXPR_FLOAT
+           : d == NKI_UINT32     ? EXPR_UINT
+           : d == NKI_BOOL       ? EXPR_BOOL
+                                 : EXPR_INT;
 }
 
 // What the inputs that are (not) floats have in common; `mixed` when they differ, none when there
@@ -107,6 +110,7 @@ static nki_dtype result_type(const expression *e, const expr_operand *o, nki_ten
         return NKI_FLOAT32;
     }
     switch (expression_type(e, o)) {
+    case EXPR_BOOL: return NKI_BOOL;
     case EXPR_UINT: return NKI_UINT32;
     case EXPR_INT: return common(in, n, false, NKI_INT32, NKI_INT32);
     case EXPR_FLOAT: break;

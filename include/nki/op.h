@@ -41,17 +41,22 @@ NKI_API nki_status nki_op_call(nki_op *op, nki_stream *s, const nki_arg *args, s
 // f(e, ...) with any operator of nki.language (relu, exp, maximum...). "d = x0 - x1; d * d; exp(d)"
 // has two results.
 //
-// Arithmetic is fp32, or int32 where all operands are integers; results have the type that the
-// inputs have in common (fp32 for different float types), comparisons float32 unless `types` (one a
-// result, may be NULL) says otherwise.
+// Arithmetic is fp32, or 32-bit integers where all operands are (uint32 where all tensors are, else
+// int32; it wraps); results have the type that the inputs have in common (fp32 for different float
+// types, int32 for different integers), comparisons float32 unless `types` (one a result, may be
+// NULL) says otherwise. Shapes: any rank with 0 to 8 dimensions; no elements, no work.
 //
-// Errors: NKI_ERR_ARG (the expression, with the place in the sentence; shapes that do not fit;
-//         another number of results), then as nki_op_call.
+// Owns:   each outputs[i] is a reference for the caller; all NULL when the call fails.
+// Errors: NKI_ERR_ARG (the expression, with the place in the sentence; an integer beyond 32 bits;
+//         shapes that do not fit; another number of results), then as nki_op_call.
 NKI_API nki_status nki_elementwise(nki_context *ctx, nki_stream *s, const char *expression,
                                    nki_tensor *const *inputs, size_t input_count,
                                    const nki_dtype *types, nki_tensor **outputs,
                                    size_t output_count);
 // [..., M, K] x [K, N] or [..., K, N] -> [..., M, N] of a's type; sums in fp32. M, K, N any size.
+// Float types, which may differ.
+//
+// Errors, here and below: NKI_ERR_ARG (another type, shapes that do not fit), then as nki_op_call.
 NKI_API nki_status nki_matmul(nki_context *ctx, nki_stream *s, nki_tensor *a, nki_tensor *b,
                               nki_tensor **out);
 // Over the last axis; same shape and type; fp32 inside.
