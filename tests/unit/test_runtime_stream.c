@@ -1,5 +1,5 @@
-// Streams and events: order, failures, waiting, cancelling, forks, and random programs against a
-// model that runs them in the order of submission.
+// Streams and events: order, failures, waiting, cancelling, forks, and random programs of all of
+// these against a model that runs them in the order of submission.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -627,18 +628,27 @@ static void fork__leaves_the_parents_context_to_it(void **state)
 }
 
 // ---- random programs
+//
+// The model runs each submission at once. What it cannot know, a cancelled stream asks the library:
+// but whatever is not failed then still has the model's value.
 
-enum { TENSORS = 6, STREAMS = 5, EVENTS = 3 };
+enum { TENSORS = 6, STREAMS = 6, EVENTS = 3, BLOCKING = 5, LIMITED = 4 };
+
+// As in nki_status; first of what happened.
+typedef nki_status fault;
 
 typedef struct world {
     rig *r;
+    nki_op *host;  // doubles x into out; fails where the first cell is above 900
+    nki_kernel *spin;
     uint64_t random;
     nki_tensor *t[TENSORS];
     nki_stream *s[STREAMS];
     nki_event *e[EVENTS];
     // The model: what is there after each submission, as if it ran at once.
     float value[TENSORS][CELLS];
-    int tensor_failed[TENSORS], stream_failed[STREAMS], event_failed[EVENTS];
+    fault tensor[TENSORS], stream[STREAMS], event[EVENTS];
+    uint32_t cancels, timeouts, limits, hosts, blocked;  // that had something to do
 } world;
 
 static uint32_t roll(world *w, uint32_t n)
@@ -647,79 +657,163 @@ static uint32_t roll(world *w, uint32_t n)
     return (uint32_t)(w->random >> 33) % n;
 }
 
+// The first of the faults of a submission; kept by its stream, or returned when that blocks.
+static fault submitted(world *w, int s, fault f, nki_status returned)
+{
+    f = w->stream[s] ? w->stream[s] : f;
+    if (s == BLOCKING) {
+        assert_int_equal(returned, f);
+        w->blocked += f != NKI_OK;
+    } else {
+        assert_int_equal(returned, NKI_OK);
+        w->stream[s] = f;
+    }
+    return f;
+}
+
 static void step_kernel(world *w, int s)
 {
     uint32_t a = roll(w, TENSORS), b = roll(w, TENSORS), o = roll(w, TENSORS);
-    nki_stream *st = w->s[s];
-    int in_place = roll(w, 2) == 0;
-    if (in_place) {
-        nki_tensor *same = NULL;
-        o = a;
-        if (a == b) {
-            return;
-        }
-        assert_int_equal(
-            nki_kernel_submit(w->r->fold, st, NKI_ARGS(NKI_T(w->t[a]), NKI_T(w->t[b])), &same, 1),
-            NKI_OK);
-        nki_tensor_release(same);
-    } else {
-        if (o == a || o == b) {
-            return;
-        }
-        assert_int_equal(nki_kernel_submit_into(
-                             w->r->mix, st, NKI_ARGS(NKI_T(w->t[a]), NKI_T(w->t[b])), &w->t[o], 1),
-                         NKI_OK);
-    }
-    if (w->stream_failed[s] || w->tensor_failed[a] || w->tensor_failed[b]) {
-        w->stream_failed[s] = w->tensor_failed[o] = 1;
+    bool in_place = roll(w, 2) == 0;
+    o = in_place ? a : o;
+    if (a == b || (!in_place && (o == a || o == b))) {
         return;
     }
-    for (int i = 0; i < CELLS; i++) {
+    nki_status st;
+    if (in_place) {
+        nki_tensor *same = NULL;
+        st = nki_kernel_submit(w->r->fold, w->s[s], NKI_ARGS(NKI_T(w->t[a]), NKI_T(w->t[b])), &same,
+                               1);
+        nki_tensor_release(same);
+    } else {
+        st = nki_kernel_submit_into(w->r->mix, w->s[s], NKI_ARGS(NKI_T(w->t[a]), NKI_T(w->t[b])),
+                                    &w->t[o], 1);
+    }
+    fault f = submitted(w, s, w->tensor[a] ? w->tensor[a] : w->tensor[b], st);
+    w->tensor[o] = f;
+    for (int i = 0; f == NKI_OK && i < CELLS; i++) {
         w->value[o][i] = (w->value[a][i] + w->value[b][i]) * 0.5f;
     }
-    w->tensor_failed[o] = 0;
+}
+
+// A C function between kernels: a new tensor takes the place of one.
+static void step_host(world *w, int s)
+{
+    uint32_t a = roll(w, TENSORS), o = roll(w, TENSORS);
+    nki_tensor *out = NULL;
+    nki_status st = nki_op_call(w->host, w->s[s], NKI_ARGS(NKI_T(w->t[a])), &out, 1, NULL);
+    fault f = w->tensor[a] ? w->tensor[a] : w->value[a][0] > 900 ? NKI_ERR_HOST : NKI_OK;
+    f = submitted(w, s, f, st);
+    if (!out) {
+        assert_true(s == BLOCKING && f);
+        return;
+    }
+    for (int i = 0; f == NKI_OK && i < CELLS; i++) {
+        w->value[o][i] = w->value[a][i] * 0.5f;
+    }
+    if (o != a) {
+        nki_tensor_release(w->t[o]);
+        w->t[o] = out;
+        w->tensor[o] = f;
+    } else {
+        nki_tensor_release(w->t[a]);
+        w->t[a] = out;
+        w->tensor[a] = f;
+    }
+    w->hosts++;
+}
+
+// A kernel without end, on the stream that ends it.
+static void step_limited(world *w)
+{
+    uint32_t a = roll(w, TENSORS), o = roll(w, TENSORS);
+    if (a != o) {
+        nki_status st =
+            nki_kernel_submit_into(w->spin, w->s[LIMITED], NKI_ARGS(NKI_T(w->t[a])), &w->t[o], 1);
+        fault f = w->tensor[a] ? w->tensor[a] : NKI_ERR_LIMIT;
+        w->limits += !w->stream[LIMITED] && f == NKI_ERR_LIMIT;
+        w->tensor[o] = submitted(w, LIMITED, f, st);
+    }
 }
 
 static void check_tensor(world *w, uint32_t i)
 {
     float got[CELLS];
-    nki_status st = nki_tensor_copy_out(w->t[i], got, NKI_FLOAT32, CELLS);
-    assert_int_equal(st, w->tensor_failed[i] ? NKI_ERR_HOST : NKI_OK);
-    if (st == NKI_OK) {
+    assert_int_equal(nki_tensor_copy_out(w->t[i], got, NKI_FLOAT32, CELLS), w->tensor[i]);
+    if (w->tensor[i] == NKI_OK) {
         assert_memory_equal(got, w->value[i], sizeof got);
     }
+}
+
+static void step_cancel(world *w, int s)
+{
+    assert_int_equal(nki_stream_cancel(w->s[s]), NKI_OK);
+    // All that is pending may depend on it: what became of everything?
+    bool taken = false;
+    for (int i = 0; i < STREAMS; i++) {
+        nki_status st = nki_stream_synchronize(w->s[i], NKI_FOREVER, NULL);
+        taken |= st == NKI_ERR_CANCELLED;
+        assert_true(st == w->stream[i] || st == NKI_ERR_CANCELLED);
+        w->stream[i] = NKI_OK;
+    }
+    for (uint32_t i = 0; i < TENSORS; i++) {
+        float got[CELLS];
+        nki_status st = nki_tensor_copy_out(w->t[i], got, NKI_FLOAT32, CELLS);
+        assert_true(st == w->tensor[i] || (st == NKI_ERR_CANCELLED && taken));
+        w->tensor[i] = st;
+        if (st == NKI_OK) {
+            assert_memory_equal(got, w->value[i], sizeof got);
+        }
+    }
+    for (int i = 0; i < EVENTS; i++) {
+        nki_status st = nki_event_synchronize(w->e[i], NKI_FOREVER, NULL);
+        assert_true(st == w->event[i] || (st == NKI_ERR_CANCELLED && taken));
+        w->event[i] = st;
+    }
+    w->cancels += taken;
 }
 
 static void step(world *w)
 {
     int s = (int)roll(w, STREAMS), e = (int)roll(w, EVENTS);
-    uint32_t t = roll(w, TENSORS), what = roll(w, 100);
-    if (what < 60) {
+    uint32_t t = roll(w, TENSORS), what = roll(w, 1000);
+    if (what < 500) {
         step_kernel(w, s);
-    } else if (what < 70) {
-        assert_int_equal(nki_event_record(w->e[e], w->s[s]), NKI_OK);
-        w->event_failed[e] = w->stream_failed[s];
-    } else if (what < 80) {
-        assert_int_equal(nki_stream_wait(w->s[s], w->e[e]), NKI_OK);
-        w->stream_failed[s] |= w->event_failed[e];
-    } else if (what < 83) {
-        assert_int_equal(nki_stream_submit_host(w->s[s], fail_17, NULL), NKI_OK);
-        w->stream_failed[s] = 1;
-    } else if (what < 88) {
-        assert_int_equal(nki_stream_synchronize(w->s[s], NKI_FOREVER, NULL),
-                         w->stream_failed[s] ? NKI_ERR_HOST : NKI_OK);
-        w->stream_failed[s] = 0;
-    } else if (what < 92) {
+    } else if (what < 590) {
+        step_host(w, s);
+    } else if (what < 680) {
+        fault f = submitted(w, s, NKI_OK, nki_event_record(w->e[e], w->s[s]));
+        w->event[e] = f;
+    } else if (what < 770) {
+        submitted(w, s, w->event[e], nki_stream_wait(w->s[s], w->e[e]));
+    } else if (what < 790) {
+        submitted(w, s, NKI_ERR_HOST, nki_stream_submit_host(w->s[s], fail_17, NULL));
+    } else if (what < 850) {
+        assert_int_equal(nki_stream_synchronize(w->s[s], NKI_FOREVER, NULL), w->stream[s]);
+        w->stream[s] = NKI_OK;
+    } else if (what < 890) {
         for (int i = 0; i < CELLS; i++) {
             w->value[t][i] = (float)roll(w, 1000);
         }
         assert_int_equal(nki_tensor_copy_in(w->t[t], w->value[t], NKI_FLOAT32, CELLS), NKI_OK);
-        w->tensor_failed[t] = 0;
-    } else if (what < 96) {
+        w->tensor[t] = NKI_OK;
+    } else if (what < 930) {
         check_tensor(w, t);
+    } else if (what < 950) {
+        assert_int_equal(nki_event_synchronize(w->e[e], NKI_FOREVER, NULL), w->event[e]);
+    } else if (what < 980) {
+        // Too short, or not.
+        nki_status st = nki_stream_synchronize(w->s[s], roll(w, 2) ? 0 : 20000, NULL);
+        if (st == NKI_ERR_TIMEOUT) {
+            w->timeouts++;
+        } else {
+            assert_int_equal(st, w->stream[s]);
+            w->stream[s] = NKI_OK;
+        }
+    } else if (what < 990) {
+        step_limited(w);
     } else {
-        assert_int_equal(nki_event_synchronize(w->e[e], NKI_FOREVER, NULL),
-                         w->event_failed[e] ? NKI_ERR_HOST : NKI_OK);
+        step_cancel(w, s);
     }
 }
 
@@ -727,6 +821,9 @@ static void *random_program(void *arg)
 {
     world *w = arg;
     nki_context *ctx = w->r->ctx;
+    const nki_tensor_info info = {.dtype = NKI_FLOAT32, .ndim = 2, .shape = {ROWS, COLS}};
+    w->spin = kernel(ctx, "spin", &(const nki_arg){.spec = &info}, 1);
+    assert_int_equal(nki_op_host(ctx, "halve", &w->host), NKI_OK);
     for (int i = 0; i < TENSORS; i++) {
         w->t[i] = filled(ctx, (float)i);
         for (int k = 0; k < CELLS; k++) {
@@ -736,7 +833,8 @@ static void *random_program(void *arg)
     for (int i = 0; i < STREAMS; i++) {
         nki_stream_opts o = NKI_STREAM_OPTS_INIT;
         o.priority = i % 3;
-        o.blocking = 0;
+        o.blocking = i == BLOCKING;
+        o.run_timeout_ns = i == LIMITED ? 50000000 : 0;
         assert_int_equal(
             nki_stream_create(ctx, nki_context_device(ctx, (size_t)i % 2), &o, &w->s[i]), NKI_OK);
     }
@@ -751,25 +849,39 @@ static void *random_program(void *arg)
         nki_tensor_release(w->t[i]);
     }
     for (int i = 0; i < STREAMS; i++) {
-        assert_int_equal(nki_stream_synchronize(w->s[i], NKI_FOREVER, NULL),
-                         w->stream_failed[i] ? NKI_ERR_HOST : NKI_OK);
+        assert_int_equal(nki_stream_synchronize(w->s[i], NKI_FOREVER, NULL), w->stream[i]);
         nki_stream_release(w->s[i]);
     }
     for (int i = 0; i < EVENTS; i++) {
         nki_event_release(w->e[i]);
     }
+    nki_op_release(w->host);
+    nki_kernel_release(w->spin);
     return NULL;
+}
+
+static int32_t halve(const float *x, float *out, int64_t n)
+{
+    for (int64_t i = 0; i < n * COLS && x[0] <= 900; i++) {
+        out[i] = x[i] * 0.5f;
+    }
+    return x[0] > 900;
 }
 
 static void random_programs__equal_the_order_of_submission(void **state)
 {
     (void)state;
     enum { THREADS = 2 };
-    for (uint64_t seed = 1; seed <= 2; seed++) {
+    uint32_t seen[5] = {0};
+    for (uint64_t seed = 1; seed <= 4; seed++) {
         rig r = rig_open(2, 0);
         static world w[THREADS];
         pthread_t thread[THREADS];
         memset(w, 0, sizeof w);
+        assert_int_equal(nki_host_function(r.ctx, "halve",
+                                           "i32(in f32[n,4] x, out f32[n,4] out, i64 n)",
+                                           (nki_fn)halve, NULL),
+                         NKI_OK);
         for (int i = 0; i < THREADS; i++) {
             w[i].r = &r;
             w[i].random = seed * 100 + (uint64_t)i;
@@ -777,8 +889,18 @@ static void random_programs__equal_the_order_of_submission(void **state)
         }
         for (int i = 0; i < THREADS; i++) {
             pthread_join(thread[i], NULL);
+            const uint32_t had[] = {w[i].cancels, w[i].timeouts, w[i].limits, w[i].hosts,
+                                    w[i].blocked};
+            for (int k = 0; k < 5; k++) {
+                seen[k] += had[k];
+            }
         }
         rig_close(&r);
+    }
+    print_message("cancelled %u, timed out %u, ended %u, host %u, blocked %u\n", seen[0], seen[1],
+                  seen[2], seen[3], seen[4]);
+    for (int k = 0; k < 5; k++) {
+        assert_true(seen[k] > 0);
     }
 }
 
