@@ -1,5 +1,7 @@
 #include "cli/table.h"
 
+#include <nki/version.h>
+
 #include <string.h>
 
 // Text for mdoc: nothing in it is a macro, an escape or a hyphen that may break; a sentence begins
@@ -131,7 +133,7 @@ static void options(FILE *to)
 
 void manual_print(FILE *to)
 {
-    fputs(".Dd November 29, 2026\n.Dt NKI 1\n.Os\n"
+    fputs(".Dd " NKI_VERSION_DATE "\n.Dt NKI 1\n.Os\n"
           ".Sh NAME\n.Nm nki\n.Nd compile and run NeuronCore kernels on a simulated core\n"
           ".Sh SYNOPSIS\n",
           to);

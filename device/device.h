@@ -74,9 +74,11 @@ typedef struct device_run_opts {
     uint32_t seed;     // initial state of the random generators
     void (*print)(void *ctx, const char *text, size_t len);  // device_print
     void *print_ctx;
-    // host_call, instruction number `instr`: its operands in0.., io0.. as packed elements, NULL
-    // where absent. false ends the run with NKI_ERR_HOST. NULL: every call does.
-    bool (*host)(void *host_ctx, uint32_t args, void *const data[DEVICE_HOST_OPERANDS]);
+    // host_call, instruction `instr` of the launch's program `core`: its operands in0.., io0.. as
+    // packed elements, NULL where absent. false ends the run with NKI_ERR_HOST. NULL: every call
+    // does.
+    bool (*host)(void *host_ctx, uint32_t core, uint32_t instr,
+                 void *const data[DEVICE_HOST_OPERANDS]);
     void *host_ctx;
     bool as_written;                  // every copy is made, however little it matters
     uint64_t max_loop_trips;          // per dynamic loop entry, 0: 1e9; past it: loop_too_long
@@ -85,7 +87,7 @@ typedef struct device_run_opts {
     const _Atomic int *stop;
     int64_t deadline_ns;   // CLOCK_MONOTONIC; past it the run ends with NKI_ERR_LIMIT. 0: none
     uint32_t *stopped_at;  // receives the place of the instruction that was next. NULL: not asked
-    bool check;  // the run-time checks: findings (lang/diag_check.def) are added to ds
+    bool check;            // the run-time checks: findings (lang/diag_check.def) are added to ds
 } device_run_opts;
 
 // params[i]: host memory of parameter i's tensor (row-major, its dtype's bits), read and written in

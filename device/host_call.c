@@ -50,7 +50,7 @@ static void run_host_call(exec *x, const bound *b, const tile *t)
         }
     }
     const device_run_opts *o = x->opts;
-    if (!o->host || !o->host(o->host_ctx, x->dp->p->instrs.at[b->instr].args, data)) {
+    if (!o->host || !o->host(o->host_ctx, x->dp->p->core, b->instr, data)) {
         x->status = NKI_ERR_HOST;
         return;
     }
@@ -63,9 +63,6 @@ static void run_host_call(exec *x, const bound *b, const tile *t)
 
 bool bind_host_call(binder *b)
 {
-    if (b->p->grid != 1) {
-        return bind_fail(b, "a launch of two calls no host function");
-    }
     for (uint32_t k = 0; k < 2; k++) {
         ir_arg s = bind_arg(b, k);
         if (s.kind != IRA_STR || s.v >= b->p->strs.n) {
@@ -76,9 +73,6 @@ bool bind_host_call(binder *b)
         int o = bind_operand(b, FIRST_OPERAND + k, k >= DEVICE_HOST_OPERANDS / 2);
         if (o < 0) {
             return false;
-        }
-        if (b->o[o].l && b->o[o].dyn) {
-            return bind_fail(b, "%s is dynamic", b->info->params[FIRST_OPERAND + k].name);
         }
         if (b->dp->host && b->o[o].l &&
             dtype_is_low_precision((dtype)ir_view_at(b->dp->host, b->o[o].view).dtype)) {

@@ -26,7 +26,7 @@ void host_closures_free(nki_kernel *k);
 
 // ---- calls that a kernel makes (host_kernel.c)
 
-// Reads the kernel's host_call instructions into k->host_sites and checks each signature against
+// Reads the host_call instructions of all cores into k->host_sites and checks each signature against
 // its tensors. The kernel's oom boundary is set.
 nki_status host_sites_read(nki_kernel *k);
 // The functions of one run. *out NULL: the kernel calls none.
@@ -34,7 +34,7 @@ typedef struct host_run host_run;
 nki_status host_run_open(nki_kernel *k, host_run **out);
 void host_run_close(host_run *r);
 // As device_run_opts.host; host_ctx is a host_run.
-bool host_run_call(void *host_ctx, uint32_t args, void *const *data);
+bool host_run_call(void *host_ctx, uint32_t core, uint32_t instr, void *const *data);
 // What a function reported, once.
 failure *host_run_failure(host_run *r);
 

@@ -12,7 +12,7 @@
 enum { HALF = DEVICE_HOST_OPERANDS / 2, FIRST_OPERAND = 2, WHY_BYTES = 400 };
 
 typedef struct host_site {
-    uint32_t instr, args;
+    uint32_t core, instr;
     const char *name, *text;  // of the function, of its signature; the container's
     signature sig;
     uint8_t operand[SIG_PARAMS_MAX];   // of a tensor parameter
@@ -25,9 +25,14 @@ struct host_run {
     host_fn *fn[];  // by site
 };
 
+static const ir *ir_of(const nki_kernel *k, const host_site *s)
+{
+    return k->core[s->core].pr->ir;
+}
+
 static nki_status site_fail(nki_kernel *k, const host_site *s, const char *what)
 {
-    const ir *p = k->core[0].pr->ir;
+    const ir *p = ir_of(k, s);
     loc at = ir_place_loc(p, p->instrs.at[s->instr].place);
     if (!at.src) {
         return context_fail(k->ctx, NKI_ERR_ARG, "%s: host function '%s': %s", nki_kernel_name(k),
@@ -41,7 +46,7 @@ static nki_status site_fail(nki_kernel *k, const host_site *s, const char *what)
 static nki_status bind_tensor(nki_kernel *k, host_site *s, size_t param, uint32_t operand,
                               sig_sizes *sizes)
 {
-    const ir *p = k->core[0].pr->ir;
+    const ir *p = ir_of(k, s);
     const ir_instr *in = &p->instrs.at[s->instr];
     ir_arg a = operand < DEVICE_HOST_OPERANDS ? p->args.at[in->args + FIRST_OPERAND + operand]
                                               : ira_none();
@@ -82,7 +87,7 @@ static nki_status bind_site(nki_kernel *k, host_site *s, sig_sizes *sizes)
             return st;
         }
     }
-    const ir *p = k->core[0].pr->ir;
+    const ir *p = ir_of(k, s);
     for (uint32_t i = 0; i < DEVICE_HOST_OPERANDS; i++) {
         given += p->args.at[p->instrs.at[s->instr].args + FIRST_OPERAND + i].kind == IRA_VIEW;
     }
@@ -108,35 +113,50 @@ static nki_status bind_site(nki_kernel *k, host_site *s, sig_sizes *sizes)
     return NKI_OK;
 }
 
-nki_status host_sites_read(nki_kernel *k)
+static uint32_t count_calls(const ir *p)
 {
-    const ir *p = k->core[0].pr->ir;
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->instrs.n; i++) {
         n += p->instrs.at[i].op == ISA_host_call;
+    }
+    return n;
+}
+
+static nki_status read_core(nki_kernel *k, uint32_t core, sig_sizes *sizes)
+{
+    const ir *p = k->core[core].pr->ir;
+    nki_status st = NKI_OK;
+    for (uint32_t i = 0; i < p->instrs.n && st == NKI_OK; i++) {
+        const ir_instr *in = &p->instrs.at[i];
+        if (in->op == ISA_host_call) {
+            host_site *s = &k->host_sites[k->host_site_count++];
+            s->core = core;
+            s->instr = i;
+            s->name = ir_text(p, p->args.at[in->args].v);
+            s->text = ir_text(p, p->args.at[in->args + 1].v);
+            sizes->count = 0;
+            st = bind_site(k, s, sizes);
+        }
+    }
+    return st;
+}
+
+nki_status host_sites_read(nki_kernel *k)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < k->core_count; i++) {
+        n += count_calls(k->core[i].pr->ir);
     }
     if (n == 0) {
         return NKI_OK;
     }
     k->host_sites = NEW_N(&k->mem, host_site, n);
     sig_sizes *sizes = NEW(&k->mem, sig_sizes);
-    for (uint32_t i = 0; i < p->instrs.n; i++) {
-        const ir_instr *in = &p->instrs.at[i];
-        if (in->op != ISA_host_call) {
-            continue;
-        }
-        host_site *s = &k->host_sites[k->host_site_count++];
-        s->instr = i;
-        s->args = in->args;
-        s->name = ir_text(p, p->args.at[in->args].v);
-        s->text = ir_text(p, p->args.at[in->args + 1].v);
-        sizes->count = 0;
-        nki_status st = bind_site(k, s, sizes);
-        if (st != NKI_OK) {
-            return st;
-        }
+    nki_status st = NKI_OK;
+    for (uint32_t i = 0; i < k->core_count && st == NKI_OK; i++) {
+        st = read_core(k, i, sizes);
     }
-    return NKI_OK;
+    return st;
 }
 
 static bool same_signature(const signature *a, const signature *b)
@@ -199,16 +219,26 @@ failure *host_run_failure(host_run *r)
     return f;
 }
 
-bool host_run_call(void *host_ctx, uint32_t args, void *const *data)
+// By core and instruction.
+static size_t find_site(const nki_kernel *k, uint32_t core, uint32_t instr)
+{
+    size_t lo = 0, hi = k->host_site_count;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        const host_site *s = &k->host_sites[mid];
+        if (s->core < core || (s->core == core && s->instr < instr)) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo;
+}
+
+bool host_run_call(void *host_ctx, uint32_t core, uint32_t instr, void *const *data)
 {
     host_run *r = host_ctx;
-    size_t i = 0;
-    while (i < r->k->host_site_count && r->k->host_sites[i].args != args) {
-        i++;
-    }
-    if (i == r->k->host_site_count) {
-        return false;  // of no program that was read
-    }
+    size_t i = find_site(r->k, core, instr);
     const host_site *s = &r->k->host_sites[i];
     host_value value[SIG_PARAMS_MAX];
     for (size_t p = 0; p < s->sig.count; p++) {

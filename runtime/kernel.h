@@ -39,7 +39,7 @@ struct nki_kernel {
     char **arg_names;
     size_t arg_count;
     compile_source *sources;
-    struct host_site *host_sites;  // calls of host functions, in instruction order; in mem
+    struct host_site *host_sites;  // calls of host functions, by core and instruction; in mem
     size_t host_site_count;
     char *absent;  // as in compile_result
     size_t absent_bytes;

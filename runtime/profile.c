@@ -206,7 +206,7 @@ nki_status nki_profile_compare(nki_profile *p, const nki_profile *other, const c
     }
     textbuf t;
     text_init(&t, &p->mem);
-    profile_against(other->pr, p->pr, &t);
+    profile_against(other->pr, other->cores, p->pr, p->cores, &t);
     *text = t.at;
     *len = t.len;
     return NKI_OK;

@@ -510,7 +510,7 @@ nki_status queue_call(command *c, nki_diags *ds)
                             "a host function cannot wait for the device that runs it");
     }
     queue_lock(q);
-    bool ok = find_dependences(q, c);
+    bool ok = find_dependences(q, c), ended = false;
     if (ok) {
         append(q, c);
         // Nothing else is there: no need to look for what runs next.
@@ -519,6 +519,7 @@ nki_status queue_call(command *c, nki_diags *ds)
             if (s->dev->active) {
                 device_wake(s->dev);
             }
+            ended = c->done;
         }
     }
     queue_unlock(q);
@@ -526,7 +527,7 @@ nki_status queue_call(command *c, nki_diags *ds)
     if (!ok) {
         st = context_fail(ctx, NKI_ERR_NOMEM, "out of memory");
     } else {
-        if (!c->done) {
+        if (!ended) {
             st = queue_wait(ctx, s->dev, UINT64_MAX, direct_done, c);
         }
         if (st == NKI_OK && c->failed) {

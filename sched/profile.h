@@ -110,7 +110,7 @@ typedef enum profile_table {
 const char *profile_table_name(profile_table t);  // "Instruction"
 void profile_csv(const profile *cores, uint32_t n, profile_table table, textbuf *out);
 // Two programs, line by line.
-void profile_against(const profile *a, const profile *b, textbuf *out);
+void profile_against(const profile *a, uint32_t na, const profile *b, uint32_t nb, textbuf *out);
 
 // A value that changes at a time.
 typedef struct profile_step {

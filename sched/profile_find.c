@@ -273,6 +273,10 @@ static void look(finder *f)
     const ir *p = mk->pr->p;
     for (uint32_t i = 0; i < p->instrs.n; i++) {
         const instr_time *t = &mk->pr->clock.of[i];
+        if (p->instrs.at[i].op == ISA_host_call) {  // free, so the clock does not count it
+            f->of[FIND_HOST_CALLS].count++;
+            name_place(p, &f->of[FIND_HOST_CALLS], i);
+        }
         if (!t->count) {
             continue;
         }
@@ -426,6 +430,24 @@ static void element_rules(finder *f)
     }
 }
 
+// What the clock cannot know, at no gain.
+static void host_rule(finder *f)
+{
+    const tally *t = &f->of[FIND_HOST_CALLS];
+    if (t->count == 0) {
+        return;
+    }
+    finding d = {.kind = FIND_HOST_CALLS,
+                 .places = t->places,
+                 .text = arena_printf(
+                     f->mk->mem,
+                     "%" PRIu64 " instructions call C functions: the time of the host, and of "
+                     "the way there and back, is not in this profile",
+                     t->count)};
+    memcpy(d.at, t->at, sizeof d.at);
+    vec_push(f->mk->mem, &f->mk->pr->findings, d);
+}
+
 static int most_gain(const void *a, const void *b)
 {
     const finding *x = a, *y = b;
@@ -444,6 +466,7 @@ void make_findings(maker *mk)
     dma_rules(f);
     tensor_rules(f);
     element_rules(f);
+    host_rule(f);
     if (mk->pr->findings.n) {
         qsort(mk->pr->findings.at, mk->pr->findings.n, sizeof *mk->pr->findings.at, most_gain);
     }

@@ -137,8 +137,11 @@ static void findings(const profile *pr, textbuf *out)
     text_cstr(out, pr->findings.n ? "\nwhat to do, largest gain first\n" : "\nno findings\n");
     for (uint32_t i = 0; i < pr->findings.n; i++) {
         const finding *f = &pr->findings.at[i];
-        text_printf(out, "  %-15s gains up to ", finding_name(f->kind));
-        time_text(out, f->gain_ns);
+        text_printf(out, "  %-15s", finding_name(f->kind));
+        if (f->gain_ns > 0) {
+            text_cstr(out, " gains up to ");
+            time_text(out, f->gain_ns);
+        }
         for (uint32_t k = 0; k < f->places; k++) {
             char at[64];
             text_printf(out, "%s%s", k ? ", " : "  ", where_of(pr, f->at[k], at, sizeof at));
@@ -312,21 +315,37 @@ static void opcodes_against(const profile *a, const profile *b, textbuf *out)
     }
 }
 
-void profile_against(const profile *a, const profile *b, textbuf *out)
+static void core_against(const profile *a, const profile *b, textbuf *out)
 {
     text_printf(out, "%-38s %14s %14s\n", "", ir_text(a->p, a->p->kernel),
                 ir_text(b->p, b->p->kernel));
-#define METRIC(name, unit) changed(out, #name "_" #unit, a->sum.name##_##unit, b->sum.name##_##unit);
+#define METRIC(name, unit)                                                                         \
+    changed(out, #name "_" #unit, a->sum.name##_##unit, b->sum.name##_##unit);
 #include "sched/profile.def"
     text_cstr(out, "\nengines (active, ns)\n");
     for (unsigned t = 0; t < TRACK_COUNT; t++) {
         if (a->clock.track[t].count || b->clock.track[t].count) {
             changed(out, track_name(t), ns_of_ps(a->clock.track[t].active_ps),
-                   ns_of_ps(b->clock.track[t].active_ps));
+                    ns_of_ps(b->clock.track[t].active_ps));
         }
     }
     text_cstr(out, "\ninstructions (issuing, ns)\n");
     opcodes_against(a, b, out);
     text_cstr(out, "\nlines (busy + waits, ns)\n");
     lines_against(a, b, out);
+}
+
+void profile_against(const profile *a, uint32_t na, const profile *b, uint32_t nb, textbuf *out)
+{
+    uint32_t n = na > nb ? na : nb;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t x = i < na ? i : 0, y = i < nb ? i : 0;
+        if (n > 1) {
+            text_printf(out,
+                        "%score %" PRIu32 " of %" PRIu32 " against core %" PRIu32 " of %" PRIu32
+                        "\n\n",
+                        i ? "\n" : "", y, nb, x, na);
+        }
+        core_against(&a[x], &b[y], out);
+    }
 }

@@ -45,6 +45,8 @@ NKI_API nki_status nki_kernel_signature(nki_kernel *k, const char **out);
 // against its tensors when the kernel is compiled or loaded (NKI_ERR_ARG). When the kernel is
 // called, a function must be registered under the name with an equal signature: else NKI_ERR_ARG
 // before anything runs. It sees what the kernel did before, and is done before what comes after.
+// Views may begin at a register's value. In a launch of two each program calls by itself, between
+// two barriers the program of core 0 first.
 //
 // fn is called on the thread that runs the device, one call at a time for each device. It may
 // submit work but not synchronise with its device.

@@ -66,7 +66,8 @@ NKI_API nki_status nki_profile_render(nki_profile *p, nki_profile_form form, con
 NKI_API const char *nki_profile_table_name(size_t i);
 // Table i, with a header. Borrowed as above.
 NKI_API nki_status nki_profile_table(nki_profile *p, size_t i, const char **text, size_t *len);
-// p against other, line by line (of a launch of two, the first core). Borrowed as above.
+// p against other, line by line, core by core; where one has two cores, each against the other's
+// one. Borrowed as above.
 NKI_API nki_status nki_profile_compare(nki_profile *p, const nki_profile *other, const char **text,
                                        size_t *len);
 

@@ -82,7 +82,9 @@ NKI_API nki_status nki_stream_synchronize(nki_stream *s, uint64_t timeout_ns, nk
 NKI_API nki_status nki_stream_query(nki_stream *s, int *idle);
 // Takes back what has not begun, and ends the kernel that runs: between two instructions, with
 // NKI_ERR_CANCELLED at the next synchronisation (or from the call that runs it) and the place where
-// it was in the sentence; what it wrote counts as not written. A host function runs to its end.
+// it was in the sentence; what it wrote counts as not written. How long that takes is one
+// instruction: on chip, tens of milliseconds at most (all of SBUF); a DMA, the time to copy its
+// bytes; a host function runs to its end, however long that is.
 // Events recorded in what is taken back count as reached, with NKI_ERR_CANCELLED. Never waits.
 NKI_API nki_status nki_stream_cancel(nki_stream *s);
 

@@ -2,7 +2,7 @@
 . "$ROOT/tests/cli/lib.sh"
 kinds() { "$NKI" profile "$ROOT/tests/findings/$1.nki::$2" --spill --json - 2>err.txt | sed -n 's/.*{"kind": "\([a-z0-9-]*\)".*"cost_ns".*/\1/p'; }
 rules=$(sed -n 's/^FINDING(.*"\(.*\)")$/\1/p' "$ROOT/sched/profile.def")
-[ "$(echo $rules | wc -w)" -ge 13 ] || { failed=1; echo "FAILED: rules: $rules"; }
+[ "$(echo $rules | wc -w)" -ge 14 ] || { failed=1; echo "FAILED: rules: $rules"; }
 for rule in $rules; do
     file=$(echo "$rule" | tr - _)
     kinds "$file" trips | grep -qx "$rule" || { failed=1; echo "FAILED: $rule is not found in trips: $(kinds "$file" trips)"; cat err.txt; }

@@ -18,6 +18,13 @@ done
 check 0 '{"displayTimeUnit"*"ph":"X"*"ph":"s"*}' '' "$NKI" profile "$attn" --perfetto -
 check 0 '<!doctype html>*</html>' '' "$NKI" profile "$attn" --html -
 check 0 '*total_time_ns*lines*' '' "$NKI" profile "$attn" --against "$attn"
+# Each core of a launch; a program of one core against both.
+two="$ROOT/examples/two_cores.nki"
+check 0 'core 0 of 2 against core 0 of 2*total_time_ns*core 1 of 2 against core 1 of 2*total_time_ns*lines*' '' \
+    "$NKI" profile "$two" --against "$two"
+"$NKI" compile "$ROOT/examples/vector_add.nki" 'a=float32[200,300]' 'b=float32[200,300]' -o one.neff >/dev/null 2>&1
+check 0 'core 0 of 2 against core 0 of 1*core 1 of 2 against core 0 of 1*' '' "$NKI" profile "$two" --against one.neff
+check 0 '*is run once*where every tensor has*' '' "$NKI" profile --help
 # The same program, the same text.
 same "$("$NKI" profile "$attn" --json -)" "$("$NKI" profile "$attn" --json -)"
 check 2 '' 'nki: --trip wants NAME=COUNT*' "$NKI" profile "$loop" --trip 40=x

@@ -363,14 +363,14 @@ static void print(void **state)
     prog_fini(&g);
 }
 
-static bool add_them(void *ctx, uint32_t args, void *const *data)
+static bool add_them(void *ctx, uint32_t core, uint32_t instr, void *const *data)
 {
     float *x = data[0], *y = data[DEVICE_HOST_OPERANDS / 2];
     ++*(int *)ctx;
     for (int i = 0; i < 6; i++) {
         y[i] += x[i];
     }
-    return data[1] == NULL && data[DEVICE_HOST_OPERANDS / 2 + 1] == NULL && args != UINT32_MAX;
+    return data[1] == NULL && data[DEVICE_HOST_OPERANDS / 2 + 1] == NULL && core == 0 && instr == 0;
 }
 
 static void host_call(void **state)

@@ -206,6 +206,27 @@ static const char calls_text[] =
     "def wrong(x, signature, given):\n"
     "    y = on_chip(x, nl.multiply, 1.0)\n"
     "    call('bump', signature, *[y for i in range(given)])\n"
+    "    return y\n"
+    "@nki.jit\n"
+    "def halves(x):\n"
+    "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+    "    n = x.shape[0] // 2\n"
+    "    mine = slice(nl.program_id(0) * n, nl.program_id(0) * n + n)\n"
+    "    t = nl.ndarray((n, x.shape[1]), dtype=x.dtype, buffer=nl.sbuf)\n"
+    "    nisa.dma_copy(dst=t, src=x[mine])\n"
+    "    nisa.dma_copy(dst=out[mine], src=t)\n"
+    "    call('note', 'i32(inout f32[n,m] y, i64 n, i64 m, ptr log)', out[mine])\n"
+    "    nisa.core_barrier(data=out, cores=(0, 1))\n"
+    "    if nl.program_id(0) == 1:\n"
+    "        call('note', 'i32(inout f32[n,m] y, i64 n, i64 m, ptr log)', out)\n"
+    "    return out\n"
+    "@nki.jit\n"
+    "def rows(x, last):\n"
+    "    y = on_chip(x, nl.multiply, 1.0)\n"
+    "    for i in nl.dynamic_range(last):\n"
+    "        row = y.ap(pattern=[[x.shape[1], 1], [1, x.shape[1]]], scalar_offset=i, "
+    "indirect_dim=0)\n"
+    "        call('note', 'i32(inout f32[n,m] y, i64 n, i64 m, ptr log)', row)\n"
     "    return y\n";
 
 static int32_t running_sums(const float *x, float *out, int64_t n, void *calls)
@@ -300,6 +321,98 @@ static void kernel__calls_the_host(void **state)
     nki_context_release(ctx);
 }
 
+typedef struct call_log {
+    int64_t rows[8];
+    float first[8];
+    int n;
+} call_log;
+
+// Adds 10 to every element.
+static int32_t note(float *y, int64_t n, int64_t m, void *ptr)
+{
+    call_log *log = ptr;
+    assert_true(log->n < 8);
+    log->rows[log->n] = n;
+    log->first[log->n++] = y[0];
+    for (int64_t i = 0; i < n * m; i++) {
+        y[i] += 10;
+    }
+    return 0;
+}
+
+static void kernel__of_two_cores_calls_the_host(void **state)
+{
+    (void)state;
+    nki_context *ctx = context();
+    float in[4 * 2] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8];
+    call_log log = {.n = 0};
+    nki_tensor *x = NULL, *y = NULL;
+    nki_kernel *k = NULL, *again = NULL;
+    size_t len = 0;
+    assert_int_equal(
+        nki_tensor_from(ctx, NKI_FLOAT32, 2, (const size_t[]){4, 2}, in, NKI_FLOAT32, &x), NKI_OK);
+    assert_int_equal(nki_host_function(ctx, "note", "i32(inout f32[n,m] y, i64 n, i64 m, ptr log)",
+                                       (nki_fn)note, &log),
+                     NKI_OK);
+    const nki_source src = {"calls.nki", calls_text, sizeof calls_text - 1};
+    nki_compile_opts two = NKI_COMPILE_OPTS_INIT;
+    two.grid = 2;
+    nki_status st = nki_kernel_compile(ctx, &src, "halves", NKI_ARGS(NKI_T(x)), &two, NULL, &k);
+    if (st != NKI_OK) {
+        fail_msg("%s", nki_context_error(ctx));
+    }
+    const void *bytes = nki_kernel_neff(k, &len);
+    assert_int_equal(nki_kernel_load(ctx, bytes, len, &again), NKI_OK);
+    assert_int_equal(nki_kernel_call(again, NKI_ARGS(NKI_T(x)), &y, 1, NULL, NULL), NKI_OK);
+    // Each core's half in the order of the cores, then core 1 all of it.
+    assert_int_equal(log.n, 3);
+    assert_true(log.rows[0] == 2 && log.rows[1] == 2 && log.rows[2] == 4);
+    assert_true(log.first[0] == 1 && log.first[1] == 5 && log.first[2] == 11);
+    assert_int_equal(nki_tensor_copy_out(y, out, NKI_FLOAT32, 8), NKI_OK);
+    for (int i = 0; i < 8; i++) {
+        assert_true(out[i] == in[i] + 20);
+    }
+    nki_tensor_release(y);
+    nki_kernel_release(again);
+    nki_kernel_release(k);
+    nki_tensor_release(x);
+    nki_context_release(ctx);
+}
+
+static void kernel__calls_the_host_on_rows_of_a_loop(void **state)
+{
+    (void)state;
+    nki_context *ctx = context();
+    float in[4 * 2] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8];
+    call_log log = {.n = 0};
+    nki_tensor *x = NULL, *y = NULL;
+    nki_kernel *k = NULL;
+    assert_int_equal(
+        nki_tensor_from(ctx, NKI_FLOAT32, 2, (const size_t[]){4, 2}, in, NKI_FLOAT32, &x), NKI_OK);
+    assert_int_equal(nki_host_function(ctx, "note", "i32(inout f32[n,m] y, i64 n, i64 m, ptr log)",
+                                       (nki_fn)note, &log),
+                     NKI_OK);
+    assert_int_equal(compile_calls(ctx, "rows", NKI_ARGS(NKI_T(x), NKI_I(3)), &k), NKI_OK);
+    assert_int_equal(nki_kernel_call(k, NKI_ARGS(NKI_T(x)), &y, 1, NULL, NULL), NKI_OK);
+    assert_int_equal(log.n, 3);
+    assert_true(log.rows[0] == 1 && log.first[0] == 1 && log.first[1] == 3 && log.first[2] == 5);
+    assert_int_equal(nki_tensor_copy_out(y, out, NKI_FLOAT32, 8), NKI_OK);
+    for (int i = 0; i < 8; i++) {
+        assert_true(out[i] == in[i] + (i < 6 ? 10 : 0));
+    }
+    nki_tensor_release(y);
+    nki_kernel_release(k);
+    // A row that is not there ends the run at the call.
+    log.n = 0;
+    assert_int_equal(compile_calls(ctx, "rows", NKI_ARGS(NKI_T(x), NKI_I(5)), &k), NKI_OK);
+    assert_int_equal(nki_kernel_call(k, NKI_ARGS(NKI_T(x)), &y, 1, NULL, NULL), NKI_ERR_DIAG);
+    assert_int_equal(log.n, 4);
+    assert_non_null(strstr(nki_context_error(ctx), "rows: calls.nki:47:"));
+    nki_kernel_release(k);
+    nki_tensor_release(x);
+    nki_context_release(ctx);
+}
+
 static void kernel__host_calls_are_checked(void **state)
 {
     (void)state;
@@ -338,6 +451,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernel__calls_the_host),
+        cmocka_unit_test(kernel__of_two_cores_calls_the_host),
+        cmocka_unit_test(kernel__calls_the_host_on_rows_of_a_loop),
         cmocka_unit_test(kernel__host_calls_are_checked),
         cmocka_unit_test(kernel__is_a_c_function),
         cmocka_unit_test(signature__errors_have_a_place),

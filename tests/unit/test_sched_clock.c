@@ -329,7 +329,7 @@ static void profile__forms_are_well_formed(void **state)
         profile_csv(&f, 1, (profile_table)k, &t);
     }
     profile_perfetto(&f, 1, &t);
-    profile_against(&f, &f, &t);
+    profile_against(&f, 1, &f, 1, &t);
     assert_true(t.len > json_len);
     assert_non_null(strstr(t.at, "start_ts,end_ts,"));
     assert_non_null(strstr(t.at, "\"ph\":\"X\""));

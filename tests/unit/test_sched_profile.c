@@ -307,7 +307,7 @@ static void profile__against_itself_nothing_changes(void **state)
     const profile *f = profile_of(*state, ALL);
     textbuf t;
     text_init(&t, *state);
-    profile_against(f, f, &t);
+    profile_against(f, 1, f, 1, &t);
     assert_non_null(strstr(t.at, "+0.00 %"));
     assert_null(strstr(t.at, "new"));
     for (const char *s = t.at; (s = strchr(s, '%')); s++) {
