@@ -206,9 +206,11 @@ const command command_profile = {
     "FILE[::KERNEL] [NAME=VALUE ...] [options]\nIN.neff [options]",
     "say how long a kernel takes on the chip, and why",
     "Simulates the engines, the DMA engines and what they wait for; no data is needed, so a tensor "
-    "needs only its type and shape: x=bfloat16[128,512]. A kernel whose loops or skipped rows depend "
+    "needs only its type and shape: x=bfloat16[128,512]. A kernel whose loops or skipped rows "
+    "depend "
     "on data is run once where every tensor has data (x=data.npy, x=float32[4]:arange), and the "
-    "clock follows what it did; else --trip says how often a loop runs. Without an output option the report is "
+    "clock follows what it did; else --trip says how often a loop runs. Without an output option "
+    "the report is "
     "printed: a summary, each engine, the lines that take longest, and what to do about it.\n",
     WORDS_KERNEL,
     profile};

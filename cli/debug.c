@@ -150,6 +150,20 @@ static int after(void *ctx, nki_step *s)
     return d->status != EXIT_DONE;
 }
 
+// The instruction that ends the run, where somebody is there to look.
+static int failed(void *ctx, nki_step *s)
+{
+    debugger *d = ctx;
+    d->failed = true;
+    if (d->s->o->break_count || d->s->o->commands) {
+        char why[512];
+        const char *text = nki_step_failure(s);
+        snprintf(why, sizeof why, "fails%s%s", *text ? ": " : "", text);
+        prompt(d, s, why);
+    }
+    return 0;
+}
+
 // ---- from the options
 
 // Which instructions write each tensor first and last.
@@ -313,7 +327,7 @@ int debug_open(session *s, nki_kernel *k, debugger **out)
     st = st == EXIT_DONE ? set_saves(d) : st;
     st = st == EXIT_DONE ? set_commands(d) : st;
     if (st == EXIT_DONE) {
-        st = session_result(s, nki_tool_observe(k, before, after, d));
+        st = session_result(s, nki_tool_observe(k, before, after, failed, d));
     }
     if (st == EXIT_DONE && o->break_count && isatty(STDIN_FILENO)) {
         struct sigaction sa = {.sa_handler = on_interrupt};
@@ -343,10 +357,10 @@ int debug_close(debugger *d, int st)
     if (!d) {
         return st;
     }
-    nki_tool_observe(d->k, NULL, NULL, NULL);
+    nki_tool_observe(d->k, NULL, NULL, NULL, NULL);
     if (d->status != EXIT_DONE) {
         st = d->status;
-    } else if (d->quit) {
+    } else if (d->quit && !d->failed) {
         st = EXIT_DONE;
     } else if (st == EXIT_DONE) {
         st = write_saves(d);
@@ -367,6 +381,10 @@ int debug_close(debugger *d, int st)
     }
     for (uint32_t c = 0; c < CORES_MAX; c++) {
         free(d->watched[c]);
+        for (size_t r = 0; r < d->register_count[c]; r++) {
+            free(d->registers[c][r]);
+        }
+        free(d->registers[c]);
         free(d->first_write[c]);
         free(d->last_write[c]);
     }

@@ -7,8 +7,8 @@
 #include <nki/tool.h>
 
 // --watch, --save, --break and --commands of nki run: debug.c follows the run and decides where it
-// stops; place.c are the lines it may stop at; prompt.c is what a stop says and asks; peek.c finds and
-// prints tensors; line.c reads a line.
+// stops; place.c are the lines it may stop at; prompt.c is what a stop says and asks; peek.c finds
+// and prints tensors; line.c reads a line.
 
 enum { CORES_MAX = 2, BREAKS_MAX = 64, WATCHES_MAX = 64, LINE_MAX_BYTES = 1024 };
 
@@ -33,9 +33,9 @@ typedef struct breakpoint {
 } breakpoint;
 
 typedef struct saving {
-    const char *name;   // of the tensor
-    const char *path;   // of the file
-    bool placed;        // at a place, else after the last write
+    const char *name;          // of the tensor
+    const char *path;          // of the file
+    bool placed;               // at a place, else after the last write
     uint32_t *due[CORES_MAX];  // by instruction: 1 + the tensor to be kept after it; not placed
     location at;
     nki_tensor *value;  // the latest
@@ -54,21 +54,24 @@ typedef struct debugger {
     char *watches[WATCHES_MAX];
     size_t watch_count;
     uint8_t *watched[CORES_MAX];  // by tensor
+    char **registers[CORES_MAX];  // names, found when first asked for; NULL: not yet
+    size_t register_count[CORES_MAX];
     saving *saves;
     size_t save_count;
     // Where it stops next.
     run_mode mode;
-    uint64_t count;    // steps, lines or breakpoints still to pass
-    uint32_t core;     // of MODE_NEXT and MODE_FINISH
-    size_t instr;      // where they began
+    uint64_t count;  // steps, lines or breakpoints still to pass
+    uint32_t core;   // of MODE_NEXT and MODE_FINISH
+    size_t instr;    // where they began
     // The prompt.
-    nki_step *step;    // during a stop
+    nki_step *step;      // during a stop
     uint32_t looked_at;  // core that print, where, list and engines show
-    size_t listed;     // last line that `list` showed
-    FILE *commands;    // NULL: standard input
+    size_t listed;       // last line that `list` showed
+    FILE *commands;      // NULL: standard input
     char previous[LINE_MAX_BYTES];
-    int quit;          // the run is to end
-    int status;        // of the tool, when something failed
+    int quit;     // the run is to end
+    bool failed;  // the run has ended with an error
+    int status;   // of the tool, when something failed
 } debugger;
 
 // Follows the runs of k as the options ask. *out NULL: they ask nothing. Returns an exit status.
@@ -90,18 +93,22 @@ bool location_reached(debugger *d, location *l, uint32_t core, size_t instr);
 // NKI_NOWHERE after a sentence in why that names what is near.
 size_t tensor_find(const debugger *d, uint32_t core, size_t instr, const char *name, char *why,
                    size_t room);
-// Sets marks[t] for each tensor t that is called so; a result of the kernel hides the temporaries of
-// the call that made it. false: there is none.
+// Sets marks[t] for each tensor t that is called so; a result of the kernel hides the temporaries
+// of the call that made it. false: there is none.
 bool tensors_mark(const debugger *d, uint32_t core, const char *name, uint8_t *marks);
 // Fills in d->watched for d->watches. false: no memory.
 bool watches_mark(debugger *d);
-// Elements of TENSOR[SLICES], rN or $PARAM[SLICES] on standard output. false after a sentence.
+// Elements of TENSOR[SLICES], a register (rN or its name) or $PARAM[SLICES] on standard output.
+// false after a sentence.
 bool print_expression(debugger *d, nki_step *s, uint32_t core, const char *text, char *why,
                       size_t room);
 // All of a tensor. NULL: no memory, or the core has not begun.
 nki_tensor *tensor_now(const nki_step *s, const debugger *d, uint32_t core, size_t tensor);
-// "r3 = 2 (trip 3)" or "trip 3" of a register loop that the core is in, after `between`.
-void print_loop(const nki_step *s, uint32_t core, const nki_loop *l, const char *between);
+// "i (r3)", or "r3" where the source has no name for it.
+const char *register_label(debugger *d, uint32_t core, size_t reg, char *buf, size_t cap);
+// "i (r3) = 2 (trip 3)" or "trip 3" of a register loop that the core is in, after `between`.
+void print_loop(debugger *d, const nki_step *s, uint32_t core, const nki_loop *l,
+                const char *between);
 // What an instruction has written to watched tensors.
 void show_writes(debugger *d, nki_step *s);
 

@@ -262,16 +262,56 @@ static void print_head(const char *label, const nki_tensor *t, const bool *dropp
     printf("] %s%s%s\n", nki_dtype_name(nki_tensor_dtype(t)), *buffer ? " @" : "", buffer);
 }
 
-static bool print_register(nki_step *s, uint32_t core, const char *text, char *why, size_t room)
+// Looked for once: a watch asks for each write.
+static const char *register_name(debugger *d, uint32_t core, size_t reg)
 {
-    char *end;
-    unsigned long r = strtoul(text + 1, &end, 10);
+    char found[NKI_NAME_MAX] = "";
+    if (reg >= d->register_count[core]) {
+        size_t n = reg + 16, old = d->register_count[core];
+        char **names = realloc(d->registers[core], n * sizeof *names);
+        if (!names) {
+            return "";
+        }
+        memset(names + old, 0, (n - old) * sizeof *names);
+        d->registers[core] = names;
+        d->register_count[core] = n;
+    }
+    char **name = &d->registers[core][reg];
+    if (!*name) {
+        nki_tool_register_name(d->k, core, reg, found, sizeof found);
+        *name = strdup(found);
+    }
+    return *name ? *name : "";
+}
+
+const char *register_label(debugger *d, uint32_t core, size_t reg, char *buf, size_t cap)
+{
+    const char *name = register_name(d, core, reg);
+    snprintf(buf, cap, *name ? "%s (r%zu)" : "%sr%zu", name, reg);
+    return buf;
+}
+
+// The register that is called so; NKI_NOWHERE: none.
+static size_t register_find(debugger *d, const nki_step *s, uint32_t core, const char *name)
+{
+    for (size_t r = nki_step_register_count(s, core); r-- > 0;) {  // the newest of a name
+        if (strcmp(register_name(d, core, r), name) == 0) {
+            return r;
+        }
+    }
+    return NKI_NOWHERE;
+}
+
+static bool print_register(debugger *d, nki_step *s, uint32_t core, size_t r, char *why,
+                           size_t room)
+{
     int32_t v;
+    char label[NKI_NAME_MAX + 16];
     if (nki_step_register(s, core, r, &v) != NKI_OK) {
         snprintf(why, room, "the kernel has %zu registers", nki_step_register_count(s, core));
         return false;
     }
-    printf("%s = %d\n", text, v);
+    printf("%s = %d\n", register_label(d, core, r, label, sizeof label), v);
     return true;
 }
 
@@ -403,14 +443,16 @@ bool print_expression(debugger *d, nki_step *s, uint32_t core, const char *text,
         n--;
     }
     if (n == 0 || n >= sizeof name) {
-        snprintf(why, room, "'%s' should be TENSOR[SLICES], rN or $PARAM", text);
+        snprintf(why, room, "'%s' should be TENSOR[SLICES], REGISTER or $PARAM", text);
         return false;
     }
     snprintf(name, sizeof name, "%.*s", (int)n, text);
     char unused[8];
-    if (is_register(name) &&
+    bool number = is_register(name);
+    size_t reg = number ? strtoul(name + 1, NULL, 10) : register_find(d, s, core, name);
+    if ((number || reg != NKI_NOWHERE) &&
         tensor_find(d, core, NKI_NOWHERE, name, unused, sizeof unused) == NKI_NOWHERE) {
-        return print_register(s, core, name, why, room);
+        return print_register(d, s, core, reg, why, room);
     }
     return *name == '$' ? print_operand(s, name + 1, rest, why, room)
                         : print_tensor(d, s, core, name, rest, why, room);
@@ -453,22 +495,25 @@ bool watches_mark(debugger *d)
     return true;
 }
 
-void print_loop(const nki_step *s, uint32_t core, const nki_loop *l, const char *between)
+void print_loop(debugger *d, const nki_step *s, uint32_t core, const nki_loop *l,
+                const char *between)
 {
     int32_t v;
+    char label[NKI_NAME_MAX + 16];
     unsigned long long trip = nki_step_trip(s, core, l->begin);
     if (trip == 0) {
         return;  // at its beginning
     }
     if (l->counter != NKI_NOWHERE && nki_step_register(s, core, l->counter, &v) == NKI_OK) {
-        printf("%sr%zu = %d (trip %llu)", between, l->counter, v, trip);
+        printf("%s%s = %d (trip %llu)", between,
+               register_label(d, core, l->counter, label, sizeof label), v, trip);
     } else {
         printf("%strip %llu", between, trip);
     }
 }
 
 // ", i = 0, r3 = 2 (trip 3)": compile-time values and the register loops around.
-static void print_circumstances(const debugger *d, nki_step *s)
+static void print_circumstances(debugger *d, nki_step *s)
 {
     uint32_t core = nki_step_core(s);
     size_t instr = nki_step_instr(s, core);
@@ -480,7 +525,7 @@ static void print_circumstances(const debugger *d, nki_step *s)
         }
     }
     for (size_t i = 0; nki_tool_instr_loop(d->k, core, instr, i, &l) == NKI_OK; i++) {
-        print_loop(s, core, &l, ", ");
+        print_loop(d, s, core, &l, ", ");
     }
 }
 

@@ -139,7 +139,7 @@ static outcome do_where(debugger *d, char *text)
     for (size_t i = 0; nki_tool_instr_loop(d->k, d->looked_at, instr, i, &l) == NKI_OK; i++) {
         if (nki_step_trip(d->step, d->looked_at, l.begin)) {
             nki_tool_instr_frame(d->k, d->looked_at, l.begin, 0, &f);
-            print_loop(d->step, d->looked_at, &l, "in the loop ");
+            print_loop(d, d->step, d->looked_at, &l, "in the loop ");
             printf(" of %s:%zu\n", f.file, f.line);
         }
     }
@@ -317,7 +317,8 @@ static outcome do_print(debugger *d, char *text)
 {
     char why[512];
     if (!*text) {
-        return complain("print wants TENSOR[SLICES], rN or $PARAM; info tensors lists them");
+        return complain("print wants TENSOR[SLICES], REGISTER or $PARAM; info tensors and info "
+                        "registers list them");
     }
     return print_expression(d, d->step, d->looked_at, text, why, sizeof why) ? ASK_AGAIN
                                                                              : complain(why);
@@ -357,7 +358,7 @@ static outcome do_core(debugger *d, char *text)
 
 // ---- info
 
-static void info_breakpoints(const debugger *d)
+static void info_breakpoints(debugger *d)
 {
     for (size_t i = 0; i < d->break_count; i++) {
         const breakpoint *b = &d->breaks[i];
@@ -367,7 +368,7 @@ static void info_breakpoints(const debugger *d)
     fputs(d->break_count ? "" : "there are no breakpoints\n", stdout);
 }
 
-static void info_watches(const debugger *d)
+static void info_watches(debugger *d)
 {
     for (size_t i = 0; i < d->watch_count; i++) {
         puts(d->watches[i]);
@@ -375,7 +376,7 @@ static void info_watches(const debugger *d)
     fputs(d->watch_count ? "" : "nothing is watched\n", stdout);
 }
 
-static void info_tensors(const debugger *d)
+static void info_tensors(debugger *d)
 {
     nki_tensor_row row;
     for (size_t t = 0; nki_tool_tensor_at(d->k, d->looked_at, t, &row) == NKI_OK; t++) {
@@ -395,18 +396,19 @@ static void info_tensors(const debugger *d)
     }
 }
 
-static void info_registers(const debugger *d)
+static void info_registers(debugger *d)
 {
     size_t n = nki_step_register_count(d->step, d->looked_at);
     for (size_t r = 0; r < n; r++) {
         int32_t v = 0;
         nki_step_register(d->step, d->looked_at, r, &v);
-        printf("r%zu = %d\n", r, v);
+        char label[NKI_NAME_MAX + 16];
+        printf("%s = %d\n", register_label(d, d->looked_at, r, label, sizeof label), v);
     }
     fputs(n ? "" : "there are no registers\n", stdout);
 }
 
-static void info_cores(const debugger *d)
+static void info_cores(debugger *d)
 {
     for (uint32_t c = 0; c < d->cores; c++) {
         size_t instr = nki_step_instr(d->step, c);
@@ -427,7 +429,7 @@ static outcome do_info(debugger *d, char *text)
 {
     static const struct {
         const char *name;
-        void (*print)(const debugger *d);
+        void (*print)(debugger *d);
     } kinds[] = {{"breakpoints", info_breakpoints},
                  {"watches", info_watches},
                  {"tensors", info_tensors},
@@ -529,7 +531,7 @@ static void say_where(debugger *d, const char *why)
         printf(", %s", f.values);
     }
     for (size_t i = 0; nki_tool_instr_loop(d->k, core, instr, i, &l) == NKI_OK; i++) {
-        print_loop(d->step, core, &l, ", ");
+        print_loop(d, d->step, core, &l, ", ");
     }
     putchar('\n');
     print_line(d, f.file, f.line, "");

@@ -40,10 +40,13 @@ typedef struct device_event {
 
 // Called in the order in which instructions are carried out, with every copy made as it was
 // written; the order is the same in every run. A core that waits for the other has its `after`
-// when both have met. No `after` follows a run-time error.
+// when both have met. An instruction that ends the run with an error has `failed` instead of
+// `after`; one of whose operands there is none (an index out of range) has no `before` either, and
+// the event no operands.
 typedef struct device_observer {
     bool (*before)(void *ctx, const device_event *e);  // NULL: not asked. false ends the run:
     bool (*after)(void *ctx, const device_event *e);   // NKI_ERR_CANCELLED, no diagnostic
+    void (*failed)(void *ctx, const device_event *e, const char *why);  // why: a sentence, or ""
     void *ctx;
 } device_observer;
 

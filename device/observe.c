@@ -33,16 +33,43 @@ static bool show(exec *x, bool after, const bound *b, const tile *t)
     return x->status == NKI_OK;
 }
 
+// t NULL: it has no operands.
+static void show_failure(exec *x, const bound *b, const tile *t)
+{
+    const device_observer *ob = x->opts->observer;
+    if (!ob || !ob->failed || x->status == NKI_OK || x->status == EXEC_WAITS) {
+        return;
+    }
+    const char *why = "";
+    for (const diag *d = x->ds ? x->ds->first : NULL; d; d = d->next) {
+        why = d->text;
+    }
+    device_event e = event_of(x, b, t);
+    e.operands = t ? e.operands : 0;
+    ob->failed(ob->ctx, &e, why);
+}
+
 void run_observed(exec *x)
 {
     tile t[MAX_OPNDS];
     for (; x->ip < x->dp->ncode; x->ip++) {
         const bound *b = &x->code[x->ip];
-        if (exec_interrupted(x) || !exec_operands(x, b, t) || !show(x, false, b, t)) {
+        if (exec_interrupted(x)) {
+            return;
+        }
+        if (!exec_operands(x, b, t)) {
+            show_failure(x, b, NULL);
+            return;
+        }
+        if (!show(x, false, b, t)) {
             return;
         }
         b->fn(x, b, t);
-        if (x->status != NKI_OK || !show(x, true, b, t)) {
+        if (x->status != NKI_OK) {
+            show_failure(x, b, t);
+            return;
+        }
+        if (!show(x, true, b, t)) {
             return;
         }
     }

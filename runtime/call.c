@@ -203,7 +203,7 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
     if (device_cores(dev, k->core_count) != NKI_OK) {
         return failure_nomem();
     }
-    bool observed = k->observe_before || k->observe_after;
+    bool observed = k->observe_before || k->observe_after || k->observe_failed;
     device_observer ob;
     step_run *steps = observed ? step_run_create(k, &ob) : NULL;
     if (observed && !steps) {

@@ -150,7 +150,7 @@ nki_status control_run(nki_kernel *k, const nki_arg *args, size_t n, nki_diags *
         st = prepare(&c->core[i], k->core[i].pr->ir) ? NKI_OK : NKI_ERR_NOMEM;
     }
     if (st == NKI_OK) {
-        c->observer = (device_observer){before, NULL, c};
+        c->observer = (device_observer){.before = before, .ctx = c};
         st = call_observed(k, args, n, c, ds);
     }
     if (st != NKI_OK || c->full) {

@@ -32,7 +32,7 @@ struct nki_kernel {
     _Atomic(uint8_t *) written;     // of each param, whether the kernel writes it; made when asked
     struct host_closure *closures;  // C functions of the kernel; guarded by the context's lock
     char *_Atomic signature;
-    nki_step_fn observe_before, observe_after;  // NULL: none
+    nki_step_fn observe_before, observe_after, observe_failed;  // NULL: none
     void *observe_ctx;
     uint32_t **lines[COMPILE_CORES_MAX];  // by file: starts of lines, made when first asked (look.c)
     // Of the compile; empty for a kernel that was loaded.

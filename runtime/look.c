@@ -323,6 +323,98 @@ int nki_tool_tensor_is(const nki_kernel *k, uint32_t core, size_t tensor, const 
     return output != NKI_NOWHERE && strcmp(text, name) == 0;
 }
 
+// ---- registers
+
+// The identifier at `at`, of at most n bytes; 0: there is none.
+static size_t identifier(const char *at, size_t n, char *out, size_t cap)
+{
+    size_t len = 0;
+    while (len < n && is_word(at[len])) {
+        len++;
+    }
+    if (len == 0 || len >= cap || isdigit((unsigned char)*at)) {
+        return 0;
+    }
+    memcpy(out, at, len);
+    out[len] = '\0';
+    return len;
+}
+
+// NAME of "f(dst=NAME" or "f(NAME".
+static void destination(const char *text, size_t n, char *out, size_t cap)
+{
+    const char *open = memchr(text, '(', n);
+    if (!open) {
+        return;
+    }
+    const char *at = open + 1;
+    n -= (size_t)(at - text);
+    for (size_t i = 0; i + 4 < n; i++) {
+        if (strncmp(at + i, "dst=", 4) == 0 && (i == 0 || !is_word(at[i - 1]))) {
+            identifier(at + i + 4, n - i - 4, out, cap);
+            return;
+        }
+    }
+    size_t len = identifier(at, n, out, cap);
+    if (len && len < n && at[len] != ',' && at[len] != ')') {
+        *out = '\0';  // of an expression, or a keyword
+    }
+}
+
+// What the source of an instruction that writes a register calls it.
+static void register_variable(const ir *p, const ir_instr *in, char *out, size_t cap)
+{
+    for (size_t depth = 0; !*out; depth++) {
+        uint32_t place = frame_place(p, in->place, depth);
+        if (!place) {
+            return;
+        }
+        const ir_place *pl = &p->places.at[place];
+        const source *src = pl->file < p->files.n ? p->files.at[pl->file].src : NULL;
+        if (!src || pl->lo > src->len || pl->hi > src->len || pl->hi < pl->lo) {
+            continue;
+        }
+        const char *text = src->text + pl->lo;
+        size_t n = pl->hi - pl->lo;
+        if (in->op == ISA_loop_for) {
+            while (text > src->text && text[-1] != '\n') {
+                text--;
+                n++;
+            }
+            size_t lead = strspn(text, " \t");
+            if (lead + 4 < n && strncmp(text + lead, "for ", 4) == 0) {
+                identifier(text + lead + 4, n - lead - 4, out, cap);
+            }
+        } else if (!assigned_to(src, pl->lo, out, cap)) {
+            destination(text, n, out, cap);
+        }
+    }
+}
+
+nki_status nki_tool_register_name(const nki_kernel *k, uint32_t core, size_t reg, char *buf,
+                                  size_t cap)
+{
+    const ir *p = program_of(k, core);
+    bool written = false;
+    if (!p || !buf || cap == 0) {
+        return NKI_ERR_ARG;
+    }
+    *buf = '\0';
+    for (uint32_t i = 0; i < p->instrs.n && !*buf; i++) {
+        const ir_instr *in = &p->instrs.at[i];
+        for (uint32_t a = 0; a < in->nargs; a++) {
+            ir_arg arg = p->args.at[in->args + a];
+            if (isa_table[in->op].params[a].type == PT_REGOUT && arg.kind == IRA_REG &&
+                arg.v == reg) {
+                written = true;
+                register_variable(p, in, buf, cap);
+                break;
+            }
+        }
+    }
+    return written ? NKI_OK : NKI_ERR_ARG;
+}
+
 // ---- instructions
 
 const char *nki_tool_instr_name(const nki_kernel *k, uint32_t core, size_t instr)

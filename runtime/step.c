@@ -17,6 +17,7 @@ typedef struct core_state {
 struct nki_step {
     nki_kernel *k;
     uint32_t core;
+    const char *failure;  // NULL: none
     core_state cores[COMPILE_CORES_MAX];
 };
 
@@ -69,6 +70,23 @@ static bool after(void *ctx, const device_event *e)
     return ok;
 }
 
+static void failed(void *ctx, const device_event *e, const char *why)
+{
+    nki_step *s = ctx;
+    core_state *c = &s->cores[e->core];
+    if (e->operands == 0 && (!c->begun || c->last != e->instr)) {
+        count_trips(c, e);
+    }
+    s->core = e->core;
+    s->failure = why;
+    c->begun = true;
+    c->ended = false;
+    c->at = *e;
+    if (s->k->observe_failed) {
+        s->k->observe_failed(s->k->observe_ctx, s);
+    }
+}
+
 step_run *step_run_create(nki_kernel *k, device_observer *ob)
 {
     step_run *r = calloc(1, sizeof *r);
@@ -84,7 +102,7 @@ step_run *step_run_create(nki_kernel *k, device_observer *ob)
         return NULL;
     }
     r->step.k = k;
-    *ob = (device_observer){before, after, &r->step};
+    *ob = (device_observer){before, after, failed, &r->step};
     return r;
 }
 
@@ -97,13 +115,14 @@ void step_run_free(step_run *r)
 }
 
 nki_status nki_tool_observe(nki_kernel *k, nki_step_fn before_fn, nki_step_fn after_fn,
-                            void *fn_ctx)
+                            nki_step_fn failed_fn, void *fn_ctx)
 {
     if (!k || k->shared) {
         return NKI_ERR_ARG;
     }
     k->observe_before = before_fn;
     k->observe_after = after_fn;
+    k->observe_failed = failed_fn;
     k->observe_ctx = fn_ctx;
     return NKI_OK;
 }
@@ -118,6 +137,11 @@ static const core_state *state(const nki_step *s, uint32_t core)
 uint32_t nki_step_core(const nki_step *s)
 {
     return s->core;
+}
+
+const char *nki_step_failure(const nki_step *s)
+{
+    return s->failure;
 }
 
 size_t nki_step_instr(const nki_step *s, uint32_t core)

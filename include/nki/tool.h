@@ -51,8 +51,9 @@ NKI_API nki_status nki_tool_reorder(nki_kernel *k, uint64_t seed);
 
 // ---- looking inside a run
 //
-// Cores, queues, instructions, tensors and registers are numbered from 0, instructions and tensors as
-// `nki inspect` shows them. Texts that are not in the caller's memory live as long as the kernel.
+// Cores, queues, instructions, tensors and registers are numbered from 0, instructions and tensors
+// as `nki inspect` shows them. Texts that are not in the caller's memory live as long as the
+// kernel.
 
 enum { NKI_NAME_MAX = 64 };
 #define NKI_NOWHERE ((size_t)-1)
@@ -86,7 +87,14 @@ typedef struct nki_loop {
 NKI_API nki_status nki_tool_instr_loop(const nki_kernel *k, uint32_t core, size_t instr,
                                        size_t depth, nki_loop *out);
 
-// Tensor i written by an instruction, as far as the instruction alone says; NKI_NOWHERE beyond the last.
+// The variable that a register was made for, as the source has it: n of `n = register_alloc(0)` or
+// of `register_load(dst=n, ...)`, i of `for i in dynamic_range(...)`. "": not known. Cut at cap
+// bytes. Errors: NKI_ERR_ARG: no instruction writes it.
+NKI_API nki_status nki_tool_register_name(const nki_kernel *k, uint32_t core, size_t reg, char *buf,
+                                          size_t cap);
+
+// Tensor i written by an instruction, as far as the instruction alone says; NKI_NOWHERE beyond the
+// last.
 NKI_API size_t nki_tool_instr_writes(const nki_kernel *k, uint32_t core, size_t instr, size_t i);
 
 typedef struct nki_tensor_row {
@@ -100,7 +108,8 @@ typedef struct nki_tensor_row {
 NKI_API size_t nki_tool_tensor_count(const nki_kernel *k, uint32_t core);
 NKI_API nki_status nki_tool_tensor_at(const nki_kernel *k, uint32_t core, size_t tensor,
                                       nki_tensor_row *out);
-// What tells it from the others: "out", "tile%12" when several have the name, "%12"; cut at cap bytes.
+// What tells it from the others: "out", "tile%12" when several have the name, "%12"; cut at cap
+// bytes.
 NKI_API nki_status nki_tool_tensor_label(const nki_kernel *k, uint32_t core, size_t tensor,
                                          char *buf, size_t cap);
 // As nki_tool_instr_frame: where it was made. Parameters have no place.
@@ -125,11 +134,15 @@ NKI_API nki_status nki_tool_queue_slot(const nki_kernel *k, uint32_t core, size_
 typedef struct nki_step nki_step;
 typedef int (*nki_step_fn)(void *fn_ctx, nki_step *s);  // not 0 ends the run: NKI_ERR_CANCELLED
 
-// From now on each run of k calls before and after (either may be NULL) around each instruction, in
-// the order in which they are carried out, on the thread that runs the device. Copies are made as
-// they are written. The functions must not use k to run, nor submit work. Not while k runs.
+// From now on each run of k calls before and after around each instruction, in the order in which
+// they are carried out, on the thread that runs the device; failed instead of after for the one
+// that ends the run with an error, when memory and registers are as it found them (what it returns
+// is not looked at). Each may be NULL. Copies are made as they are written. The functions must not
+// use k to run, nor submit work. Not while k runs.
 NKI_API nki_status nki_tool_observe(nki_kernel *k, nki_step_fn before, nki_step_fn after,
-                                    void *fn_ctx);
+                                    nki_step_fn failed, void *fn_ctx);
+// The sentence of the error in `failed`, "" when it has none; elsewhere NULL.
+NKI_API const char *nki_step_failure(const nki_step *s);
 
 NKI_API uint32_t nki_step_core(const nki_step *s);
 // What the core is at: the instruction of this step, or for another core the one that it waits in.
@@ -165,8 +178,8 @@ typedef struct nki_step_operand {
 
 // Errors: NKI_ERR_ARG beyond the last; tensor is NKI_NOWHERE for one that is absent.
 NKI_API nki_status nki_step_operand_at(const nki_step *s, size_t i, nki_step_operand *out);
-// Where it lies in its tensor now, a range a dimension of that. Errors: NKI_ERR_ARG also when it is no
-// such box, or of another type than the tensor.
+// Where it lies in its tensor now, a range a dimension of that. Errors: NKI_ERR_ARG also when it is
+// no such box, or of another type than the tensor.
 NKI_API nki_status nki_step_operand_ranges(const nki_step *s, size_t i, nki_range *ranges);
 // Its elements. Those that the instruction skips are 0. Owns and errors as nki_step_read.
 NKI_API nki_status nki_step_operand_read(const nki_step *s, size_t i, nki_tensor **out);

@@ -13,6 +13,16 @@ check 0 'out0 *' '' "$NKI" run --check "$legal" 'x=float32[64,8]:arange'
 "$NKI" run -q --out without "$partial" "$x" 2>/dev/null
 cmp with/out0.npy without/out0.npy || failed=1
 
+# While somebody looks on: the same findings, every write shown, the same results.
+"$NKI" run -q --check "$partial" "$x" 2>alone.txt
+"$NKI" run -q --watch out0 "$partial" "$x" >watch.txt
+printf 'c\n' >go.commands
+"$NKI" run -q --check --watch out0 --break start --commands go.commands --out looked "$partial" "$x" >both.txt 2>both.err
+same 1 "$?"
+same "$(cat alone.txt)" "$(cat both.err)"
+[ -s watch.txt ] && same "$(cat watch.txt)" "$(sed -n '/^(nki)/,$p' both.txt | sed 1d)"
+cmp looked/out0.npy without/out0.npy || failed=1
+
 # A kind that is switched off is not found; one that is an error does not end the run either.
 check 0 '' '' "$NKI" run -q --check -Wno-output_partial -Wno-output_unwritten "$partial" "$x"
 check 1 'out0*' '*error\[output_partial\]*' "$NKI" run --print --check -Werror=output_partial "$partial" "$x"

@@ -61,7 +61,7 @@ static nki_status run(prog *g, seen *s)
 {
     const char *err = NULL;
     assert_int_equal(device_bind(&g->pr, &g->dp, &err), NKI_OK);
-    device_observer ob = {before, after, s};
+    device_observer ob = {.before = before, .after = after, .ctx = s};
     device_run_opts o = {.observer = &ob};
     return device_run(g->core, g->dp, g->params, g->outs, &o, &g->ds);
 }
@@ -98,7 +98,7 @@ static void loops_and_registers(void **state)
     assert_null(s.missing);
     // Ended from inside: no diagnostic, and nothing after it.
     seen early = {.stop_at = 2};
-    device_observer ob = {before, after, &early};
+    device_observer ob = {.before = before, .after = after, .ctx = &early};
     device_run_opts o = {.observer = &ob};
     assert_int_equal(device_run(g.core, g.dp, g.params, g.outs, &o, &g.ds), NKI_ERR_CANCELLED);
     assert_int_equal(early.events, 3);
@@ -200,7 +200,7 @@ static void two_cores(void **state)
         programs[r] = g[r].dp;
     }
     seen s = {.stop_at = -1};
-    device_observer ob = {before, after, &s};
+    device_observer ob = {.before = before, .after = after, .ctx = &s};
     device_run_opts o = {.observer = &ob};
     void *params[] = {in[0]}, *outs[] = {out};
     assert_int_equal(device_launch(cores, programs, 2, params, outs, &o, &g[0].ds), NKI_OK);

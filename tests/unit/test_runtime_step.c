@@ -107,7 +107,7 @@ static void steps(void **state)
 
     // Running: twice round the loop, rows 0 and 1.
     seen w = {.k = k, .stop_at = -1};
-    assert_int_equal(nki_tool_observe(k, NULL, after, &w), NKI_OK);
+    assert_int_equal(nki_tool_observe(k, NULL, after, NULL, &w), NKI_OK);
     assert_int_equal(nki_kernel_call(k, &arg, 1, &out, 1, NULL, NULL), NKI_OK);
     assert_int_equal(w.steps, LOOP + 1 + 2 * 2);
     assert_int_equal(w.trips, 1 + 2);
@@ -115,10 +115,10 @@ static void steps(void **state)
     nki_tensor_release(out);
     // Ended from inside; then without an observer.
     seen early = {.k = k, .stop_at = 1};
-    assert_int_equal(nki_tool_observe(k, NULL, after, &early), NKI_OK);
+    assert_int_equal(nki_tool_observe(k, NULL, after, NULL, &early), NKI_OK);
     assert_int_equal(nki_kernel_call(k, &arg, 1, &out, 1, NULL, NULL), NKI_ERR_CANCELLED);
     assert_int_equal(early.steps, 2);
-    assert_int_equal(nki_tool_observe(k, NULL, NULL, NULL), NKI_OK);
+    assert_int_equal(nki_tool_observe(k, NULL, NULL, NULL, NULL), NKI_OK);
     assert_int_equal(nki_kernel_call(k, &arg, 1, &out, 1, NULL, NULL), NKI_OK);
     assert_true(((const float *)nki_tensor_data(out))[3] == 14);
     nki_tensor_release(out);
