@@ -8,13 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
+static void say(const char *fmt, va_list ap)
+{
+    fputs("nki: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+}
+
 int usage_error(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    fputs("nki: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    say(fmt, ap);
     va_end(ap);
     return EXIT_USAGE;
 }
@@ -23,9 +28,7 @@ int other_error(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    fputs("nki: ", stderr);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    say(fmt, ap);
     va_end(ap);
     return EXIT_OTHER;
 }

@@ -1,32 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "tests/support/ir_fixture.h"
 
-#include <cmocka.h>
-
-#include "lang/ir.h"
 #include "lang/place.h"
 
 #include <stdio.h>
-
-static jmp_buf oom;
-
-static int setup(void **state)
-{
-    arena *a = malloc(sizeof *a);
-    arena_init(a, 0, &oom);
-    *state = a;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_fini(*state);
-    free(*state);
-    return 0;
-}
 
 static ir *parse(arena *a, const char *text)
 {
@@ -731,19 +707,18 @@ static void places__cut_a_long_chain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(text__comes_back_the_same, setup, teardown),
-        cmocka_unit_test_setup_teardown(text__loops_registers_and_labels, setup, teardown),
-        cmocka_unit_test_setup_teardown(text__defaults_are_filled_in, setup, teardown),
-        cmocka_unit_test_setup_teardown(text__reads_views_as_numpy_would, setup, teardown),
-        cmocka_unit_test_setup_teardown(parse__says_where_it_stops, setup, teardown),
-        cmocka_unit_test_setup_teardown(parse__survives_damage, setup, teardown),
-        cmocka_unit_test_setup_teardown(verify__refuses_every_damage, setup, teardown),
-        cmocka_unit_test_setup_teardown(verify__bounds_the_walk_over_shared_lists, setup, teardown),
-        cmocka_unit_test_setup_teardown(records__have_the_stated_sizes, setup, teardown),
-        cmocka_unit_test_setup_teardown(records__of_fresh_tiles_share_a_form, setup, teardown),
-        cmocka_unit_test_setup_teardown(places__name_the_innermost_range_and_the_chain, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(places__cut_a_long_chain, setup, teardown),
+        IR_TEST(text__comes_back_the_same),
+        IR_TEST(text__loops_registers_and_labels),
+        IR_TEST(text__defaults_are_filled_in),
+        IR_TEST(text__reads_views_as_numpy_would),
+        IR_TEST(parse__says_where_it_stops),
+        IR_TEST(parse__survives_damage),
+        IR_TEST(verify__refuses_every_damage),
+        IR_TEST(verify__bounds_the_walk_over_shared_lists),
+        IR_TEST(records__have_the_stated_sizes),
+        IR_TEST(records__of_fresh_tiles_share_a_form),
+        IR_TEST(places__name_the_innermost_range_and_the_chain),
+        IR_TEST(places__cut_a_long_chain),
     };
     return cmocka_run_group_tests_name("lang.ir", tests, NULL, NULL);
 }

@@ -1,10 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/ir_fixture.h"
 
 #include "base/text.h"
 #include "sched/clock.h"
@@ -13,23 +7,6 @@
 
 #include <stdio.h>
 #include <time.h>
-
-static jmp_buf oom;
-
-static int setup(void **state)
-{
-    arena *a = malloc(sizeof *a);
-    arena_init(a, 0, &oom);
-    *state = a;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_fini(*state);
-    free(*state);
-    return 0;
-}
 
 // Tensors of every test, then its instructions.
 static const char head[] = "%0 \"x\" float32[128, 512] shared_hbm param=0 \"x\"\n"
@@ -296,8 +273,8 @@ static void profile__forms_are_well_formed(void **state)
     program *pr =
         schedule(*state,
                  parse(*state, "trn2",
-                       "DMA.dma_copy dst=%3 src=%0\n" COPY EXP "DMA.dma_copy dst=%1 src=%5\n"), NULL,
-                 &ds);
+                       "DMA.dma_copy dst=%3 src=%0\n" COPY EXP "DMA.dma_copy dst=%1 src=%5\n"),
+                 NULL, &ds);
     clock_opts o = {.events_max = 100};
     profile f;
     const program *const cores[] = {pr};
@@ -344,20 +321,19 @@ static void profile__forms_are_well_formed(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(clock__more_work_on_an_engine_never_takes_less),
-        T(clock__independent_engines_overlap),
-        T(clock__dependences_are_respected),
-        T(clock__reuse_of_a_bank_waits),
-        T(clock__a_loop_takes_what_it_takes_unrolled),
-        T(clock__a_loop_of_unknown_length_asks_for_its_trips),
-        T(clock__intervals_are_the_published_ones),
-        T(clock__functions_that_alternate_reload_their_tables),
-        T(clock__psum_port_is_shared_on_trn1),
-        T(clock__a_constant_changes_what_it_should),
-        T(clock__time_is_linear),
-        T(profile__forms_are_well_formed),
+        IR_TEST(clock__more_work_on_an_engine_never_takes_less),
+        IR_TEST(clock__independent_engines_overlap),
+        IR_TEST(clock__dependences_are_respected),
+        IR_TEST(clock__reuse_of_a_bank_waits),
+        IR_TEST(clock__a_loop_takes_what_it_takes_unrolled),
+        IR_TEST(clock__a_loop_of_unknown_length_asks_for_its_trips),
+        IR_TEST(clock__intervals_are_the_published_ones),
+        IR_TEST(clock__functions_that_alternate_reload_their_tables),
+        IR_TEST(clock__psum_port_is_shared_on_trn1),
+        IR_TEST(clock__a_constant_changes_what_it_should),
+        IR_TEST(clock__time_is_linear),
+        IR_TEST(profile__forms_are_well_formed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

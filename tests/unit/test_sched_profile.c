@@ -1,10 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/ir_fixture.h"
 
 #include "base/text.h"
 #include "sched/place.h"
@@ -14,23 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static jmp_buf oom;
-
-static int setup(void **state)
-{
-    arena *a = malloc(sizeof *a);
-    arena_init(a, 0, &oom);
-    *state = a;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_fini(*state);
-    free(*state);
-    return 0;
-}
-
 static const char head[] = "%0 \"x\" float32[128, 512] shared_hbm param=0 \"x\"\n"
                            "%1 \"y\" float32[128, 512] shared_hbm param=1 \"y\"\n"
                            "%2 \"a\" float32[128, 512] sbuf\n"
@@ -39,13 +16,13 @@ static const char head[] = "%0 \"x\" float32[128, 512] shared_hbm param=0 \"x\"\
                            "%5 \"m\" bfloat16[128, 512] sbuf\n"
                            "%6 \"p\" float32[128, 512] psum\n";
 
-#define LOAD "DMA.dma_copy dst=%2 src=%0\n"
-#define SETS "Vector.memset dst=%4 value=1.0\nVector.memset dst=%5 value=1.0\n"
+#define LOAD   "DMA.dma_copy dst=%2 src=%0\n"
+#define SETS   "Vector.memset dst=%4 value=1.0\nVector.memset dst=%5 value=1.0\n"
 #define MATMUL "Tensor.nc_matmul dst=%6 stationary=%4 moving=%5\n"
-#define DRAIN "Vector.tensor_copy dst=%3 src=%6\n"
-#define ADD "Vector.tensor_tensor dst=%3 data1=%3 data2=%2 op=add\n"
-#define STORE "DMA.dma_copy dst=%1 src=%3\n"
-#define ALL LOAD SETS MATMUL DRAIN ADD STORE
+#define DRAIN  "Vector.tensor_copy dst=%3 src=%6\n"
+#define ADD    "Vector.tensor_tensor dst=%3 data1=%3 data2=%2 op=add\n"
+#define STORE  "DMA.dma_copy dst=%1 src=%3\n"
+#define ALL    LOAD SETS MATMUL DRAIN ADD STORE
 
 // The profile of a body, on one core.
 static profile *profile_of(arena *a, const char *body)
@@ -95,12 +72,12 @@ static void profile__sums_are_those_of_the_instructions(void **state)
     assert_true(near(s->dma_transfer_total_bytes, 2 * tile));
     assert_true(near(s->dma_transfer_average_bytes, tile));
     assert_true(near(s->dma_packet_average_bytes, 2048));
-    assert_true(near(s->static_dma_count + s->software_dynamic_dma_count +
-                         s->hardware_dynamic_dma_count,
-                     s->dma_transfer_count));
-    assert_true(near(s->static_dma_bytes + s->software_dynamic_dma_bytes +
-                         s->hardware_dynamic_dma_bytes,
-                     s->dma_transfer_total_bytes));
+    assert_true(
+        near(s->static_dma_count + s->software_dynamic_dma_count + s->hardware_dynamic_dma_count,
+             s->dma_transfer_count));
+    assert_true(
+        near(s->static_dma_bytes + s->software_dynamic_dma_bytes + s->hardware_dynamic_dma_bytes,
+             s->dma_transfer_total_bytes));
     assert_true(near(s->instruction_count, 7));
     assert_true(near(s->total_time_ns, s->launch_time_ns + s->body_time_ns + s->teardown_time_ns));
     assert_true(s->total_active_time_ns > 0 && s->total_active_time_ns < s->body_time_ns);
@@ -180,8 +157,9 @@ static void profile__memory_is_in_use_from_the_first_to_the_last_touch(void **st
 
 static void profile__semaphores_never_go_below_zero(void **state)
 {
-    const profile *f = profile_of(*state, "Sync.loop_for counter=r0 lower=0 upper=5 step=1\n" LOAD SETS
-                                          MATMUL DRAIN ADD STORE "Sync.loop_end\n");
+    const profile *f = profile_of(
+        *state, "Sync.loop_for counter=r0 lower=0 upper=5 step=1\n" LOAD SETS MATMUL DRAIN ADD STORE
+                "Sync.loop_end\n");
     profile_update *u;
     uint32_t n = profile_updates(f, *state, &u);
     assert_true(n > 10);
@@ -317,18 +295,17 @@ static void profile__against_itself_nothing_changes(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(profile__sums_are_those_of_the_instructions),
-        T(profile__the_critical_path_is_the_whole_time),
-        T(profile__a_stall_names_what_it_waited_for),
-        T(profile__memory_is_in_use_from_the_first_to_the_last_touch),
-        T(profile__semaphores_never_go_below_zero),
-        T(profile__no_gain_is_more_than_its_cost),
-        T(profile__json_is_json),
-        T(profile__a_trace_has_all_tracks_and_flows),
-        T(profile__the_page_holds_its_data),
-        T(profile__against_itself_nothing_changes),
+        IR_TEST(profile__sums_are_those_of_the_instructions),
+        IR_TEST(profile__the_critical_path_is_the_whole_time),
+        IR_TEST(profile__a_stall_names_what_it_waited_for),
+        IR_TEST(profile__memory_is_in_use_from_the_first_to_the_last_touch),
+        IR_TEST(profile__semaphores_never_go_below_zero),
+        IR_TEST(profile__no_gain_is_more_than_its_cost),
+        IR_TEST(profile__json_is_json),
+        IR_TEST(profile__a_trace_has_all_tracks_and_flows),
+        IR_TEST(profile__the_page_holds_its_data),
+        IR_TEST(profile__against_itself_nothing_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
