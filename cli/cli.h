@@ -35,6 +35,7 @@ typedef struct cli_opts {
     size_t expect_count;
     const char *dump, *stop_after, *out_dir, *out_file;
     const char *json_file, *csv_file, *perfetto_file, *html_file, *against;  // nki profile
+    const char *as;  // nki bindgen
     named_text *trips, *machine;
     size_t trip_count, machine_count;
     bool instructions, list_schedule, verify, spill, fp32_store;

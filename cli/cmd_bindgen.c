@@ -70,28 +70,57 @@ static void put_shape(FILE *f, const nki_tensor_info *t)
     fputc(']', f);
 }
 
+enum { NAME_BYTES = 128 };
+
+static void param_name(const nki_tensor_info *t, char out[NAME_BYTES])
+{
+    identifier(t->name, out, NAME_BYTES - 1);
+    strcat(out, is_keyword(out) ? "_" : "");
+}
+
+// "out0", with as many "_" as tell it from the parameters.
+static void output_name(const nki_kernel *k, size_t output, char out[NAME_BYTES])
+{
+    nki_tensor_info t;
+    char other[NAME_BYTES];
+    snprintf(out, NAME_BYTES, "out%zu", output);
+    for (size_t i = 0; nki_kernel_param(k, i, &t) == NKI_OK; i++) {
+        param_name(&t, other);
+        if (strcmp(other, out) == 0 && strlen(out) + 1 < NAME_BYTES) {
+            strcat(out, "_");
+            i = (size_t)-1;  // again from the first
+        }
+    }
+}
+
 static void put_params(FILE *f, const nki_kernel *k)
 {
     nki_tensor_info t;
+    char name[NAME_BYTES];
     for (size_t i = 0; nki_kernel_param(k, i, &t) == NKI_OK; i++) {
-        fprintf(f, "%s%s%s *%s%s", i ? ", " : "", nki_tool_param_written(k, i) ? "" : "const ",
-                c_type(t.dtype), t.name, is_keyword(t.name) ? "_" : "");
+        param_name(&t, name);
+        fprintf(f, "%s%s%s *%s", i ? ", " : "", nki_tool_param_written(k, i) ? "" : "const ",
+                c_type(t.dtype), name);
     }
     for (size_t i = 0; nki_kernel_output(k, i, &t) == NKI_OK; i++) {
-        fprintf(f, "%s%s *out%zu", i || nki_kernel_param_count(k) ? ", " : "", c_type(t.dtype), i);
+        output_name(k, i, name);
+        fprintf(f, "%s%s *%s", i || nki_kernel_param_count(k) ? ", " : "", c_type(t.dtype), name);
     }
 }
 
 static void put_comment(FILE *f, const nki_kernel *k)
 {
     nki_tensor_info t;
+    char name[NAME_BYTES];
     for (size_t i = 0; nki_kernel_param(k, i, &t) == NKI_OK; i++) {
-        fprintf(f, "//   %s%s  ", t.name, is_keyword(t.name) ? "_" : "");
+        param_name(&t, name);
+        fprintf(f, "//   %s  ", name);
         put_shape(f, &t);
         fprintf(f, "%s\n", nki_tool_param_written(k, i) ? ", read and written" : "");
     }
     for (size_t i = 0; nki_kernel_output(k, i, &t) == NKI_OK; i++) {
-        fprintf(f, "//   out%zu  ", i);
+        output_name(k, i, name);
+        fprintf(f, "//   %s  ", name);
         put_shape(f, &t);
         fprintf(f, ", written\n");
     }
@@ -104,16 +133,29 @@ static void put_bytes(FILE *f, const unsigned char *p, size_t len)
     }
 }
 
-static int write_header(FILE *f, const char *word, nki_kernel *k, const char *signature)
+// What the kernel was specialised on, as the command line had it; a value cannot end the comment.
+static void put_values(FILE *f, const cli_opts *o)
 {
-    char name[128];
+    for (size_t i = 1; i < o->word_count; i++) {
+        fputs(i == 1 ? "// Compiled for: " : ", ", f);
+        for (const char *c = o->words[i]; *c; c++) {
+            fputc(*c == '\n' || *c == '\\' ? ' ' : *c, f);
+        }
+    }
+    fputs(o->word_count > 1 ? "\n" : "", f);
+}
+
+static int write_header(FILE *f, const cli_opts *o, nki_kernel *k, const char *signature)
+{
+    char name[NAME_BYTES];
     size_t len;
     const unsigned char *bytes = nki_kernel_neff(k, &len);
-    identifier(nki_kernel_name(k), name, sizeof name);
+    identifier(o->as ? o->as : nki_kernel_name(k), name, sizeof name);
     fprintf(f,
             "// Made by nki bindgen from %s; do not edit.\n#ifndef NKI_KERNEL_%s_H\n"
             "#define NKI_KERNEL_%s_H\n\n#include <nki/nki.h>\n\n",
-            word, name, name);
+            o->words[0], name, name);
+    put_values(f, o);
     fprintf(f, "// Runs the kernel and waits; returns its nki_status. Packed row-major memory:\n");
     put_comment(f, k);
     fprintf(f, "typedef int32_t (*%s_fn)(", name);
@@ -134,7 +176,7 @@ static int write_header(FILE *f, const char *word, nki_kernel *k, const char *si
     return EXIT_DONE;
 }
 
-static int write_kernel(session *s, const char *word, nki_kernel *k)
+static int write_kernel(session *s, nki_kernel *k)
 {
     const char *signature;
     if (nki_kernel_signature(k, &signature) != NKI_OK) {
@@ -146,7 +188,7 @@ static int write_kernel(session *s, const char *word, nki_kernel *k)
     if (!f) {
         return other_error("out of memory");
     }
-    int st = write_header(f, word, k, signature);
+    int st = write_header(f, s->o, k, signature);
     bool ok = fclose(f) == 0;
     if (st == EXIT_DONE) {
         st = ok ? write_file(s->o->out_file ? s->o->out_file : "-", text, len)
@@ -160,6 +202,12 @@ static int bindgen(cli_opts *o)
 {
     if (o->word_count == 0) {
         return usage_error("bindgen wants a kernel file; see nki bindgen --help");
+    }
+    if (o->as &&
+        (isdigit((unsigned char)*o->as) || !*o->as ||
+         strspn(o->as, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") !=
+             strlen(o->as))) {
+        return usage_error("--as wants a C name, not '%s'", o->as);
     }
     session s = {0};
     value_list v = {0};
@@ -180,7 +228,7 @@ static int bindgen(cli_opts *o)
             &s, nki_kernel_compile(s.ctx, &src, t.kernel, v.args, v.count, &c, s.diags, &k));
     }
     if (st == EXIT_DONE) {
-        st = write_kernel(&s, o->words[0], k);
+        st = write_kernel(&s, k);
     }
     nki_kernel_release(k);
     values_free(&v);
@@ -189,13 +237,16 @@ static int bindgen(cli_opts *o)
     return st;
 }
 
-const command command_bindgen = {"bindgen",
-                                 "FILE[::KERNEL] [NAME=VALUE ...] [-o OUT.h] [options]",
-                                 "write a C header with a compiled kernel and its typed function",
-                                 "A tensor needs only its type and shape: x=bfloat16[128,512]. The "
-                                 "header holds the container, so "
-                                 "that a program needs neither the kernel's file nor a compile; "
-                                 "KERNEL_load() makes the function. "
-                                 "16- and 8-bit floats are uint16_t and uint8_t: their bits.\n",
-                                 WORDS_KERNEL,
-                                 bindgen};
+const command command_bindgen = {
+    "bindgen",
+    "FILE[::KERNEL] [NAME=VALUE ...] [-o OUT.h] [options]",
+    "write a C header with a compiled kernel and its typed function",
+    "A tensor needs only its type and shape: x=bfloat16[128,512]. The "
+    "header holds the container, so "
+    "that a program needs neither the kernel's file nor a compile; "
+    "KERNEL_load() makes the function; it is C and C++. One program may include the "
+    "headers of several kernels, and with --as of one kernel several "
+    "times. "
+    "16- and 8-bit floats are uint16_t and uint8_t: their bits.\n",
+    WORDS_KERNEL,
+    bindgen};

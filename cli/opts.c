@@ -276,6 +276,7 @@ static int apply(option_id id, char *v, cli_opts *o)
     case OPT_CSV: o->csv_file = v; return EXIT_DONE;
     case OPT_PERFETTO: o->perfetto_file = v; return EXIT_DONE;
     case OPT_HTML: o->html_file = v; return EXIT_DONE;
+    case OPT_AS: o->as = v; return EXIT_DONE;
     case OPT_AGAINST: o->against = v; return EXIT_DONE;
     case OPT_INSTRUCTIONS: o->instructions = true; return EXIT_DONE;
     case OPT_TRIP: return add_named(name, v, option_table[id].value, &o->trips, &o->trip_count);

@@ -420,6 +420,19 @@ static int32_t call_kernel(void *data, void *const *values)
     return (int32_t)st;
 }
 
+// "out0", with as many "_" as tell it from the parameters.
+static void name_output(const nki_kernel *k, size_t output, sig_param *p)
+{
+    snprintf(p->name, sizeof p->name, "out%zu", output);
+    for (size_t i = 0; i < k->param_count; i++) {
+        size_t n = strlen(p->name);
+        if (strcmp(k->params[i].name, p->name) == 0 && n + 1 < sizeof p->name) {
+            memcpy(p->name + n, "_", 2);
+            i = (size_t)-1;  // again from the first
+        }
+    }
+}
+
 static nki_status describe(nki_kernel *k, signature *s)
 {
     const uint8_t *written = kernel_written(k);
@@ -444,7 +457,7 @@ static nki_status describe(nki_kernel *k, signature *s)
             p->dim[d].size = t->shape[d];
         }
         if (out) {
-            snprintf(p->name, sizeof p->name, "out%zu", i - k->param_count);
+            name_output(k, i - k->param_count, p);
         } else {
             snprintf(p->name, sizeof p->name, "%s", t->name);
         }

@@ -23,6 +23,8 @@ for h in nki context status diag tensor stream kernel op host observe; do
         if (code != "") printf "\n```c\n%s\n```\n", code
         text = code = ""
     }
+    /^#ifdef __cplusplus/ { hidden = 1 }
+    hidden { hidden = !/^#endif/; next }
     /^\/\/ clang-format/ || /^#(ifndef|endif|include)/ || /^#define NKI_[A-Z]+_H$/ { next }
     # A rule across the page.
     /^\/\/ ----/ { emit(); t = $0; sub(/^\/\/ -+ */, "", t); print "\n### " t; next }

@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Settings shared by compiles, simulated devices to run on, the memory of tensors, and the cache of
 // compiled kernels.
 typedef struct nki_context nki_context;
@@ -116,5 +120,9 @@ NKI_API const char *nki_context_target(const nki_context *ctx);  // "trn2"
 // not return NKI_OK: what failed, on which file, with which values. "" when none did. Borrowed:
 // until this thread's next call.
 NKI_API const char *nki_context_error(const nki_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,10 @@
 
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // What a compile or a run has to say about a kernel. Calls append to it; it is read at any time
 // between calls. Owns all its text, so it may outlive the kernel and the context.
 typedef struct nki_diags nki_diags;
@@ -41,5 +45,9 @@ NKI_API nki_status nki_diags_at(const nki_diags *d, size_t i, nki_diag *out);
 // Errors: NKI_ERR_NOMEM, NKI_ERR_ARG.
 NKI_API nki_status nki_diags_render(nki_diags *d, nki_diag_format format, int color,
                                     const char **out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,10 @@
 
 #include <nki/op.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // C functions as kernels, kernels as C functions. A signature is
 //
 //     RESULT ( PARAMETER, ... )        i32(in f32[n,m] x, out f32[n] sums, i64 n, f64 scale)
@@ -27,8 +31,8 @@ typedef void (*nki_fn)(void);  // cast to the signature's type before the call
 // Errors:  NKI_ERR_ARG (the signature, with the place in the sentence; it does not fit the kernel),
 //          NKI_ERR_NOMEM.
 NKI_API nki_status nki_kernel_function(nki_kernel *k, const char *signature, nki_fn *out);
-// The signature that fits: "i32(in f32[128,512] x, out f32[128,512] out0)". Borrowed from k.
-// Errors: NKI_ERR_NOMEM.
+// The signature that fits: "i32(in f32[128,512] x, out f32[128,512] out0)"; an output is "out0_"
+// where a parameter is called out0. Borrowed from k. Errors: NKI_ERR_NOMEM.
 NKI_API nki_status nki_kernel_signature(nki_kernel *k, const char **out);
 
 // Registers fn under a name: nki_op_host() makes an op of it, which then runs in streams between
@@ -60,5 +64,9 @@ NKI_API nki_status nki_host_function(nki_context *ctx, const char *name, const c
 //
 // Errors: NKI_ERR_ARG when nothing is registered under the name.
 NKI_API nki_status nki_op_host(nki_context *ctx, const char *name, nki_op **out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -5,6 +5,10 @@
 #include <nki/stream.h>
 #include <nki/tensor.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // A kernel specialised on the shapes and types of its tensors and the values of its other
 // arguments, ready to run.
 typedef struct nki_kernel nki_kernel;
@@ -172,5 +176,9 @@ NKI_API nki_status nki_kernel_submit(nki_kernel *k, nki_stream *s, const nki_arg
 NKI_API nki_status nki_kernel_submit_into(nki_kernel *k, nki_stream *s, const nki_arg *args,
                                           size_t arg_count, nki_tensor *const *outputs,
                                           size_t output_count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,10 @@
 
 #include <nki/context.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Row: name, meaning. Appended, never reordered.
 #define NKI_COUNTER_LIST(X)                                                                        \
     X(compiles, "kernels compiled")                                                                \
@@ -56,5 +60,9 @@ NKI_API nki_status nki_trace_start(nki_context *ctx, size_t event_limit);
 //
 // Errors: NKI_ERR_IO, NKI_ERR_ARG (no trace is running), NKI_ERR_NOMEM.
 NKI_API nki_status nki_trace_stop(nki_context *ctx, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

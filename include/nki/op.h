@@ -3,6 +3,10 @@
 
 #include <nki/kernel.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // A kernel of any shapes: specialised for what it is called with, once for each combination of
 // shapes, types and values; what was compiled is kept in the context's cache. Two callers of one
 // combination compile once, the second waits.
@@ -63,5 +67,9 @@ NKI_API nki_status nki_matmul(nki_context *ctx, nki_stream *s, nki_tensor *a, nk
 NKI_API nki_status nki_softmax(nki_context *ctx, nki_stream *s, nki_tensor *x, nki_tensor **out);
 // Over the last axis, which goes; same type; fp32 inside.
 NKI_API nki_status nki_sum(nki_context *ctx, nki_stream *s, nki_tensor *x, nki_tensor **out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

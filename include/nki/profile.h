@@ -3,6 +3,10 @@
 
 #include <nki/kernel.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // How long a kernel takes on the cores it was compiled for, and why: a simulation of engines, DMA
 // and semaphores that looks at no data. Unstable: may change in any version.
 typedef struct nki_profile nki_profile;
@@ -80,5 +84,9 @@ typedef struct nki_machine_row {
 
 NKI_API size_t nki_machine_count(void);
 NKI_API nki_status nki_machine_at(size_t i, nki_machine_row *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

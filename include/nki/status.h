@@ -3,6 +3,10 @@
 
 #include <nki/export.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Numbers are appended and never reused. Row: name, number, text.
 #define NKI_STATUS_LIST(X)                                               \
     X(OK,           0, "success")                                        \
@@ -27,5 +31,9 @@ typedef enum nki_status {
 // "ERR_NOMEM" and "out of memory"; never NULL.
 NKI_API const char *nki_status_name(nki_status st);
 NKI_API const char *nki_status_text(nki_status st);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

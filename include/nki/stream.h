@@ -4,6 +4,10 @@
 #include <nki/diag.h>
 #include <nki/tensor.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // ---- devices
 
 // A simulated device: cores with their memories, and one queue that its streams share. Belongs to
@@ -112,5 +116,9 @@ NKI_API nki_status nki_event_synchronize(nki_event *e, uint64_t timeout_ns, nki_
 NKI_API nki_status nki_event_query(nki_event *e, int *reached);
 // Wall-clock nanoseconds between two reached events. Errors: NKI_ERR_ARG when one is not reached.
 NKI_API nki_status nki_event_elapsed(nki_event *from, nki_event *to, int64_t *ns);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

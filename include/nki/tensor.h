@@ -3,6 +3,10 @@
 
 #include <nki/context.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // Element types. Numbers are those of the container format: appended, never reused.
 // Row: name, number, bytes an element, the language's name.
 #define NKI_DTYPE_LIST(X)                              \
@@ -123,5 +127,9 @@ NKI_API nki_status nki_tensor_from_dlpack_versioned(nki_context *ctx,
 NKI_API nki_status nki_tensor_to_dlpack(nki_tensor *t, struct DLManagedTensor **out);
 NKI_API nki_status nki_tensor_to_dlpack_versioned(nki_tensor *t,
                                                   struct DLManagedTensorVersioned **out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,10 @@
 
 #include <nki/kernel.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // What the `nki` tool needs beyond nki.h. Unstable: may change in any version.
 
 // A function of a source that may be launched.
@@ -210,5 +214,9 @@ typedef struct nki_diag_row {
 
 NKI_API size_t nki_diag_row_count(void);
 NKI_API nki_status nki_diag_row_at(size_t i, nki_diag_row *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

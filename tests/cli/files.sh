@@ -79,6 +79,7 @@ check 4 '' "nki: cannot make the folder 'file/out': Not a directory" \
 ab='a=float32[2,3] b=float32[2,3]'
 check 4 '' "nki: cannot write 'none/x.neff': No such file or directory" "$NKI" compile "$add" $ab -o none/x.neff
 check 4 '' "nki: cannot write 'dir': *" "$NKI" compile "$add" $ab -o dir
+check 2 '' "nki: --as wants a C name, not '2nd'" "$NKI" bindgen "$add" $ab --as 2nd
 check 4 '' "nki: cannot write 'none/x.h': No such file or directory" "$NKI" bindgen "$add" $ab -o none/x.h
 check 4 '' "nki: cannot write 'none/x': No such file or directory" "$NKI" profile "$add" $ab --html none/x
 [ ! -e none ] && [ ! -e dir.part ] || { echo 'FAILED: files left behind'; failed=1; }

@@ -1,0 +1,1 @@
+#include "bindgen_many.c"
