@@ -76,14 +76,49 @@ void arena_init(arena *a, size_t limit_bytes, jmp_buf *oom)
     *a = (arena){.limit_bytes = limit_bytes, .oom = oom};
 }
 
-void arena_fini(arena *a)
+static void free_blocks(arena *a)
 {
     for (arena_block *b = a->head; b;) {
         arena_block *prev = b->prev;
         block_free(a, b);
         b = prev;
     }
-    *a = (arena){.oom = a->oom, .from = a->from};
+    a->head = NULL;
+}
+
+void arena_fini(arena *a)
+{
+    for (arena *s = a->scratch; s; s = s->next) {  // they stand in blocks of a's
+        arena_fini(s);
+    }
+    free_blocks(a);
+    *a = (arena){.oom = a->oom, .from = a->from, .next = a->next};
+}
+
+arena *arena_scratch(arena *parent)
+{
+    arena *a = NEW(parent, arena);
+    *a = (arena){.oom = parent->oom, .from = parent->from, .parent = parent};
+    a->next = parent->scratch;
+    parent->scratch = a;
+    return a;
+}
+
+void arena_drop(arena *scratch)
+{
+    arena *p = scratch->parent;
+    p->peak_bytes = p->used_bytes > p->peak_bytes ? p->used_bytes : p->peak_bytes;
+    for (arena **at = &p->scratch; *at; at = &(*at)->next) {
+        if (*at == scratch) {
+            *at = scratch->next;
+            break;
+        }
+    }
+    size_t used = scratch->used_bytes;
+    arena_fini(scratch);
+    for (; p; p = p->parent) {
+        p->used_bytes -= used;
+    }
 }
 
 // Blocks double up to a cap, so that ten million nodes cost a few thousand mallocs.
@@ -117,8 +152,10 @@ void *arena_alloc(arena *a, size_t size, size_t align, size_t count)
     }
     size_t n = size * count;
     size_t pad = (size_t)(-(uintptr_t)a->at) & (align - 1);
-    if (a->limit_bytes && (n > a->limit_bytes || a->used_bytes > a->limit_bytes - n)) {
-        longjmp(*a->oom, 1);
+    for (const arena *p = a; p; p = p->parent) {
+        if (p->limit_bytes && (n > p->limit_bytes || p->used_bytes > p->limit_bytes - n)) {
+            longjmp(*a->oom, 1);
+        }
     }
     if (!a->head || (size_t)(a->end - a->at) < pad || (size_t)(a->end - a->at) - pad < n) {
         if (n > SIZE_MAX - align || !grow(a, n + align)) {
@@ -128,7 +165,9 @@ void *arena_alloc(arena *a, size_t size, size_t align, size_t count)
     }
     unsigned char *p = a->at + pad;
     a->at = p + n;
-    a->used_bytes += n;
+    for (; a; a = a->parent) {
+        a->used_bytes += n;
+    }
     return p;
 }
 

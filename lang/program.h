@@ -93,6 +93,7 @@ typedef struct program {
     // Statistics: pairs of accesses decided byte by byte, and pairs taken to conflict because a
     // dynamic or irregular pattern could not be decided.
     uint64_t pairs_exact, pairs_conservative;
+    uint64_t steps;  // what placement, order and dependences looked at, for tests of growth
     spill_count spills;
 } program;
 

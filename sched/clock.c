@@ -132,7 +132,7 @@ static bool operations_hold(sim *s, clock_core *c, lane *l, const queue_slot *q,
 }
 
 // Whether two views of a core touch a common byte.
-static bool views_meet(const clock_core *c, uint32_t a, uint32_t b)
+static bool views_meet(clock_core *c, uint32_t a, uint32_t b)
 {
     const ir *p = c->p;
     const ir_tensor *t = &p->tensors.at[p->views.at[a].tensor],

@@ -424,24 +424,27 @@ static void choose_unit(const coster *c, const dma_info *d, cost *out)
     }
 }
 
-static void dma_cost(const coster *c, uint32_t instr, cost *out)
+static dma_planned plan_of(const coster *c, uint32_t instr)
 {
-    const machine *m = &c->m;
-    const ir_instr *in = &c->p->instrs.at[instr];
-    dma_side dst, src;
-    dma_info d = dma_plan(c->p, instr, &dst, &src);
+    dma_planned plan;
+    dma_plan(c->p, instr, &plan);
     uint32_t lo = 0, hi = c->ndmas;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
         *(c->dmas[mid].instr < instr ? &lo : &hi) = c->dmas[mid].instr < instr ? mid + 1 : mid;
     }
     if (lo < c->ndmas && c->dmas[lo].instr == instr) {
-        d = c->dmas[lo];
+        plan.info = c->dmas[lo];
     }
-    uint32_t used = 0;
-    for (unsigned e = 0; e < 16; e++) {
-        used += d.engines >> e & 1;
-    }
+    return plan;
+}
+
+static void dma_cost(const coster *c, const ir_instr *in, const dma_planned *plan, cost *out)
+{
+    const machine *m = &c->m;
+    dma_info d = plan->info;
+    dma_side dst = plan->dst, src = plan->src;
+    uint32_t used = (uint32_t)__builtin_popcount(d.engines);
     out->kind = CK_DMA;
     out->engines = d.engines;
     out->pieces = d.descriptors ? d.descriptors : 1;
@@ -488,6 +491,16 @@ static void control_cost(const coster *c, const ir_instr *in, cost *out)
 
 void cost_of(const coster *c, uint32_t instr, cost *out)
 {
+    dma_planned plan;
+    bool moves = c->p->instrs.at[instr].engine == ENG_DMA;
+    if (moves) {
+        plan = plan_of(c, instr);
+    }
+    cost_of_planned(c, instr, moves ? &plan : NULL, out);
+}
+
+void cost_of_planned(const coster *c, uint32_t instr, const dma_planned *plan, cost *out)
+{
     const ir_instr *in = &c->p->instrs.at[instr];
     *out = (cost){.perf = 1};
     switch (in->op) {
@@ -509,7 +522,7 @@ void cost_of(const coster *c, uint32_t instr, cost *out)
     case ENG_SCALAR: scalar_cost(c, in, out); break;
     case ENG_VECTOR: vector_cost(c, in, out); break;
     case ENG_GPSIMD: gpsimd_cost(c, in, out); break;
-    case ENG_DMA: dma_cost(c, instr, out); break;
+    case ENG_DMA: dma_cost(c, in, plan, out); break;
     default: control_cost(c, in, out); break;
     }
 }

@@ -66,6 +66,9 @@ void coster_init(coster *c, const ir *p, const machine *m);
 // Transfers as the program carries them out.
 void coster_take_dmas(coster *c, const program *pr);
 void cost_of(const coster *c, uint32_t instr, cost *out);
+// The same of a transfer whose plan is at hand.
+struct dma_planned;
+void cost_of_planned(const coster *c, uint32_t instr, const struct dma_planned *plan, cost *out);
 
 // Arithmetic and traffic of one execution, for a profile.
 typedef struct work {

@@ -1,41 +1,60 @@
 #include "sched/depend.h"
 
-#include "sched/live.h"
-
-// Memory is cut into stretches, at the bytes where accesses begin and end (all of them known in
-// advance), and each stretch lists the accesses that a later one may still have to wait for. An
-// access is dropped when a later write covers it (whoever conflicts with the first also conflicts
-// with the second, which is ordered after it) or when a later read of the same stream does.
+// The memory of each object (sched/reach.h) is cut into stretches where accesses begin and end, as
+// the sweep comes to them, and each stretch lists the accesses that a later one may still have to
+// wait for. An access leaves the list of a stretch when
+//
+// * a later write covers its part of it: whoever conflicts with the first there conflicts with the
+//   second, which waits for it;
+// * a later read of the same streams does, and it is a read too.
+//
+// When the later one stands in an inner loop that the first is not in, only at the loop's end: until
+// then others in the loop have to be held against the first, since how the streams of the loop wait
+// for each other is not seen from here.
+//
+// Stretches whose lists have become equal (empty, before an access is added to both) are joined. So
+// each access makes at most two stretches, and a stretch is passed again only by accesses that are
+// longer than what was there before.
 
 enum {
-    STRETCHES_MAX = 512,
-    GRANULES_MAX = 1 << 14,
-    READERS_FREE = 64,  // ranks within which readers of one place may change places
+    READERS_FREE = 64,    // ranks within which readers of one place may change places
+    GRANULES_MIN = 2048,  // of an object; more when it has many accesses
+    GRANULES_EACH = 4,
+    LEVELS = 6,  // of a map's bits
 };
 
+typedef enum past_kill { KILL_NOT, KILL_PART, KILL_ALL } past_kill;
+
+// An access that someone may have to wait for.
 typedef struct past {
     reach r;
     uint32_t rank;  // to wait for
     uint32_t instr;
-    uint32_t home;   // the loop it stands in
     uint32_t child;  // inner loop that stands for it in the level, else 0
     uint32_t refs;   // stretches that list it
-    uint32_t stamp;
+    uint32_t stamp;  // of the access that looked at it last
     stream_mask streams;
-    bool write, dead;
+    bool write;
+    uint8_t kill;  // past_kill: what that access does to it
 } past;
 
-typedef struct stretch {
-    uint32_t epoch;
-    VEC(uint32_t) list;  // of past
-} stretch;
+typedef struct node {
+    uint32_t past;
+    uint32_t next;  // + 1
+    uint32_t until;  // 0, or: leaves the list when this inner loop has been passed
+} node;
 
+// The stretches of an object. Bit g of level 0: a stretch begins at granule g; bit w of level l + 1:
+// word w of level l is not 0.
 typedef struct object_map {
     bool written;
-    uint32_t shift;  // of a granule
+    uint8_t shift;  // of a granule
     uint32_t granules;
-    uint32_t *index;  // of each granule: its stretch, from `first`
-    uint32_t first;
+    uint32_t accesses;
+    uint64_t bounds;  // all places where an access begins or ends, or-ed
+    uint64_t *bits[LEVELS];
+    uint32_t *head;  // of each granule where a stretch begins: node + 1
+    uint32_t epoch;
 } object_map;
 
 struct depend {
@@ -43,22 +62,23 @@ struct depend {
     program *pr;
     const ir *p;
     const stream_plan *sp;
-    issue_order order;
-    bool with_states;
+    const access_table *acc;
     objects obj;
     object_map *maps;
-    VEC(stretch) stretches;
     VEC(past) pasts;
-    VEC(uint32_t) spare;
+    VEC(uint32_t) spare_pasts;
+    VEC(node) nodes;
+    uint32_t spare_node;  // + 1
     uint32_t epoch, stamp;
-    access_list acc;
+    VEC(uint32_t) touched;  // objects with stretches
     // The level at hand.
+    issue_order order;
     const depend_sink *sink;
     uint32_t level;
     bool carried;
     uint32_t child;  // the inner loop being passed, else 0
-    uint32_t need[STREAM_COUNT];
-    uint32_t (*child_need)[STREAM_COUNT];  // of each stream of the inner loop
+    need_set need;
+    need_set *child_need;  // of each stream of the inner loop
 };
 
 // ---- what an instruction touches besides memory
@@ -104,7 +124,8 @@ static void touch_registers(depend *d, uint32_t i, touch_fn touch)
     }
 }
 
-static void touch_states(depend *d, uint32_t i, touch_fn touch)
+// with_pairs: what one stream's own order keeps apart, too.
+static void touch_states(depend *d, uint32_t i, bool with_pairs, touch_fn touch)
 {
     const ir_instr *in = &d->p->instrs.at[i];
     reach r = reach_state(OBJ_PRINT);
@@ -115,7 +136,7 @@ static void touch_states(depend *d, uint32_t i, touch_fn touch)
         r.object = OBJ_RANDOM;
         touch(d, i, &r, true);
     }
-    if (!d->with_states) {
+    if (!with_pairs) {
         return;
     }
     if ((in->engine == ENG_VECTOR || in->engine == ENG_SCALAR) && folds(in)) {
@@ -132,115 +153,179 @@ static void touch_shared(depend *d, uint32_t i, touch_fn touch)
 {
     const ir *p = d->p;
     for (uint32_t t = 0; t < p->tensors.n; t++) {
-        if (!buffer_on_chip((buffer_kind)p->tensors.at[t].buffer) &&
-            p->tensors.at[t].buffer == BUF_SHARED) {
+        if (p->tensors.at[t].buffer == BUF_SHARED) {
             reach r = reach_state(d->obj.of[t]);
-            r.bytes.off = d->obj.base[t];
-            r.bytes.run = p->tensors.at[t].size_bytes;
+            r.lo = d->obj.base[t];
+            r.hi = r.lo + p->tensors.at[t].size_bytes;
             touch(d, i, &r, true);
         }
     }
 }
 
-static void touch_all(depend *d, uint32_t i, touch_fn touch)
+static void touch_all(depend *d, uint32_t i, bool with_pairs, touch_fn touch)
 {
     const ir_instr *in = &d->p->instrs.at[i];
-    access_collect(d->mem, d->p, in, &d->acc);
     // Writes, which stand last, go first: a read may drop what the write has to be compared with.
-    for (uint32_t k = d->acc.n; k-- > 0;) {
-        const ir_view *v = ir_view_ref(d->p, d->acc.at[k].view);
-        reach r = reach_of(d->p, &d->obj, v);
-        touch(d, i, &r, (d->acc.at[k].kind & ACC_WRITE) != 0);
+    for (uint32_t k = d->acc->first[i + 1]; k-- > d->acc->first[i];) {
+        access a = d->acc->all.at[k];
+        reach r = reach_of(d->p, &d->obj, ir_view_ref(d->p, a.view));
+        touch(d, i, &r, (a.kind & ACC_WRITE) != 0);
     }
-    if (isa_table[in->op].group != ISAG_NISA || in->op == ISA_core_barrier || prints(in) ||
-        draws(in) || d->with_states) {
-        touch_states(d, i, touch);
-        if (in->op == ISA_core_barrier) {
-            touch_shared(d, i, touch);
-        }
+    touch_states(d, i, with_pairs, touch);
+    if (in->op == ISA_core_barrier) {
+        touch_shared(d, i, touch);
     }
 }
 
-// ---- cutting memory
+// ---- stretches
 
-static void mark_written(depend *d, uint32_t i, const reach *r, bool write)
-{
-    (void)i;
-    d->maps[r->object].written |= write;
-}
-
-static void mark_bounds(depend *d, uint32_t i, const reach *r, bool write)
+static void note_bounds(depend *d, uint32_t i, const reach *r, bool write)
 {
     object_map *m = &d->maps[r->object];
     (void)i;
-    (void)write;
-    if (m->written) {
-        m->index[r->bytes.off >> m->shift] = 1;
-        uint64_t end = ((lattice_end(&r->bytes) - 1) >> m->shift) + 1;
-        if (end < m->granules) {
-            m->index[end] = 1;
-        }
-    }
+    m->written |= write;
+    m->accesses++;
+    m->bounds |= r->lo | r->hi;
 }
 
+// Granules as fine as the bounds ask for, but not more of them than the accesses are worth.
 static void size_map(depend *d, uint32_t o)
 {
     object_map *m = &d->maps[o];
     uint64_t bytes = d->obj.bytes[o] ? d->obj.bytes[o] : 1;
-    for (m->shift = bytes == 1 ? 0 : 4; (bytes - 1) >> m->shift >= GRANULES_MAX;) {
+    uint64_t most = (uint64_t)m->accesses * GRANULES_EACH;
+    most = most < GRANULES_MIN ? GRANULES_MIN : most;
+    while (m->shift < 48 && !(m->bounds >> m->shift & 1)) {
+        m->shift++;
+    }
+    while ((bytes - 1) >> m->shift >= most) {
         m->shift++;
     }
     m->granules = (uint32_t)((bytes - 1) >> m->shift) + 1;
-    m->index = NEW_N(d->mem, uint32_t, m->granules);
+    m->head = NEW_N(d->mem, uint32_t, m->granules);
+    uint32_t n = m->granules;
+    for (int l = 0; l < LEVELS && n > (l ? 1u : 0u); l++) {
+        n = (n + 63) / 64;
+        m->bits[l] = NEW_N(d->mem, uint64_t, n);
+    }
 }
 
-static void cut(depend *d, uint32_t o)
+static void set_bit(object_map *m, uint32_t g)
 {
-    object_map *m = &d->maps[o];
-    uint32_t bounds = 1;
-    for (uint32_t g = 1; g < m->granules; g++) {
-        bounds += m->index[g];
-    }
-    uint32_t keep = (bounds + STRETCHES_MAX - 1) / STRETCHES_MAX, seen = 0, n = 0;
-    m->first = d->stretches.n;
-    for (uint32_t g = 0; g < m->granules; g++) {
-        if (g && m->index[g] && ++seen % keep == 0) {
-            n++;
+    for (int l = 0; l < LEVELS && m->bits[l]; l++) {
+        uint64_t *w = &m->bits[l][g / 64], old = *w;
+        *w |= (uint64_t)1 << g % 64;
+        if (old) {
+            return;
         }
-        m->index[g] = n;
+        g /= 64;
     }
-    vec_reserve(d->mem, &d->stretches, n + 1);
-    memset(d->stretches.at + d->stretches.n, 0, (n + 1) * sizeof *d->stretches.at);
-    d->stretches.n += n + 1;
 }
 
-depend *depend_new(arena *mem, program *pr, const stream_plan *sp, issue_order order,
-                   bool with_states)
+static void clear_bit(object_map *m, uint32_t g)
+{
+    for (int l = 0; l < LEVELS && m->bits[l]; l++) {
+        uint64_t *w = &m->bits[l][g / 64];
+        *w &= ~((uint64_t)1 << g % 64);
+        if (*w) {
+            return;
+        }
+        g /= 64;
+    }
+}
+
+// The stretch that granule g lies in. Bit 0 of a map in use is set.
+static uint32_t stretch_at(const object_map *m, uint32_t g)
+{
+    for (int l = 0;; l++) {
+        uint64_t w = m->bits[l][g / 64] & (~(uint64_t)0 >> (63 - g % 64));
+        if (w) {
+            g = g / 64 * 64 + (63 - (uint32_t)__builtin_clzll(w));
+            for (; l; l--) {
+                g = g * 64 + (63 - (uint32_t)__builtin_clzll(m->bits[l - 1][g]));
+            }
+            return g;
+        }
+        g = g / 64 - 1;  // not the first word: bit 0 would have been found
+    }
+}
+
+// Where the stretch that begins at g ends.
+static uint32_t stretch_end(const object_map *m, uint32_t g)
+{
+    for (int l = 0; l < LEVELS && m->bits[l]; l++) {
+        uint64_t w = g % 64 == 63 ? 0 : m->bits[l][g / 64] & (~(uint64_t)0 << (g % 64 + 1));
+        if (w) {
+            g = g / 64 * 64 + (uint32_t)__builtin_ctzll(w);
+            for (; l; l--) {
+                g = g * 64 + (uint32_t)__builtin_ctzll(m->bits[l - 1][g]);
+            }
+            return g;
+        }
+        g /= 64;
+    }
+    return m->granules;
+}
+
+static uint32_t push_node(depend *d, uint32_t of, uint32_t until, uint32_t next)
+{
+    uint32_t id = d->spare_node;
+    if (id) {
+        d->spare_node = d->nodes.at[id - 1].next;
+    } else {
+        vec_push(d->mem, &d->nodes, (node){0});
+        id = d->nodes.n;
+    }
+    d->nodes.at[id - 1] = (node){of, next, until};
+    return id;
+}
+
+static void cut(depend *d, object_map *m, uint32_t g)
+{
+    if (g >= m->granules || m->bits[0][g / 64] >> g % 64 & 1) {
+        return;
+    }
+    uint32_t from = m->head[stretch_at(m, g)], to = 0;
+    for (; from; from = d->nodes.at[from - 1].next) {
+        node n = d->nodes.at[from - 1];
+        to = push_node(d, n.past, n.until, to);
+        d->pasts.at[n.past].refs++;
+    }
+    m->head[g] = to;
+    set_bit(m, g);
+}
+
+static void forget_all(depend *d)
+{
+    for (uint32_t k = 0; k < d->touched.n; k++) {
+        object_map *m = &d->maps[d->touched.at[k]];
+        for (uint32_t g = 0, next; g < m->granules; g = next) {
+            next = stretch_end(m, g);
+            clear_bit(m, g);
+            m->head[g] = 0;
+        }
+    }
+    d->touched.n = d->pasts.n = d->spare_pasts.n = d->nodes.n = d->spare_node = 0;
+    d->epoch++;
+}
+
+depend *depend_new(arena *mem, program *pr, const stream_plan *sp, const access_table *acc)
 {
     depend *d = NEW(mem, depend);
     d->mem = mem;
     d->pr = pr;
     d->p = pr->ir;
     d->sp = sp;
-    d->order = order;
-    d->with_states = with_states;
+    d->acc = acc;
     objects_make(mem, d->p, &d->obj);
     d->maps = NEW_N(mem, object_map, d->obj.n);
-    d->child_need = arena_alloc(mem, sizeof *d->child_need, _Alignof(uint32_t), STREAM_COUNT);
+    d->child_need = NEW_N(mem, need_set, STREAM_COUNT);
     for (uint32_t i = 0; i < d->p->instrs.n; i++) {
-        touch_all(d, i, mark_written);
+        touch_all(d, i, true, note_bounds);
     }
     for (uint32_t o = 0; o < d->obj.n; o++) {
         if (d->maps[o].written) {
             size_map(d, o);
-        }
-    }
-    for (uint32_t i = 0; i < d->p->instrs.n; i++) {
-        touch_all(d, i, mark_bounds);
-    }
-    for (uint32_t o = 0; o < d->obj.n; o++) {
-        if (d->maps[o].written) {
-            cut(d, o);
         }
     }
     return d;
@@ -248,132 +333,164 @@ depend *depend_new(arena *mem, program *pr, const stream_plan *sp, issue_order o
 
 // ---- one access against those before it
 
-static void require(depend *d, stream_mask streams, uint32_t rank)
+static void require(need_set *need, stream_mask streams, uint32_t rank)
 {
-    for (uint32_t s = 0; s < STREAM_COUNT; s++) {
-        if ((streams >> s & 1) && d->need[s] < rank) {
-            d->need[s] = rank;
-        }
+    need->streams |= streams;
+    for (stream_mask m = streams; m;) {
+        uint32_t s = stream_take(&m);
+        need->rank[s] = need->rank[s] < rank ? rank : need->rank[s];
     }
 }
 
-static bool same_stream(const past *q, stream_mask streams)
+static uint8_t covered(const reach *r, const past *q)
 {
-    return q->streams == streams && (streams & (streams - 1)) == 0;
+    return reach_covers(r, &q->r)                ? KILL_ALL
+           : !r->shape && rows_cover(r, &q->r) ? KILL_PART
+                                                 : KILL_NOT;
 }
 
-// Whether order must be asked for: not between entries of one in-order stream.
-static bool apart(const depend *d, const past *q, stream_mask streams)
+static bool pairs_up(const depend *d, uint32_t i, const past *q)
 {
-    return !same_stream(q, streams) || streams >> STREAM_RING0 || d->sink->pair;
+    return d->sink->pair && !d->carried && d->sp->loop_of[i] == d->sp->loop_of[q->instr];
+}
+
+// Readers of one place. A later one of the same streams stands for the earlier; where instructions
+// may change places, only when it is told to stay behind it.
+static void compare_reads(depend *d, uint32_t i, const reach *r, past *q)
+{
+    bool older = !d->sink->pair || d->order.rank[i] - d->order.rank[q->instr] > READERS_FREE;
+    if (d->carried || !older || q->streams != d->sp->mask[i] || q->instr == i) {
+        return;
+    }
+    q->kill = covered(r, q);
+    if (q->kill && pairs_up(d, i, q)) {
+        d->sink->pair(d->sink->ctx, q->instr, i);
+    }
 }
 
 static void compare(depend *d, uint32_t i, const reach *r, bool write, past *q)
 {
-    uint32_t home = d->sp->loop_of[i];
-    // Whoever is ordered after i is ordered after q too: i stands in the level itself; or both
-    // stand in one inner loop and one stream. (What orders the streams of an inner loop is that
-    // loop's.)
-    bool certain =
-        home == d->level || (!d->carried && home == q->home && same_stream(q, d->sp->mask[i]));
+    q->kill = KILL_NOT;
     if (!write && !q->write) {
-        bool older = !d->sink->pair || d->order.rank[i] - d->order.rank[q->instr] > READERS_FREE;
-        if (!d->carried && certain && older && q->streams == d->sp->mask[i] && q->instr != i &&
-            reach_covers(r, &q->r)) {
-            q->dead = true;
-            if (d->sink->pair && home == q->home) {
-                d->sink->pair(d->sink->ctx, q->instr, i);
-            }
-        }
+        compare_reads(d, i, r, q);
         return;
     }
+    stream_mask mask = d->sp->mask[i];
+    // What orders the streams of one inner loop is that loop's; seen from here, one access of it
+    // stands for another only in one stream.
     bool inside = !d->carried && (q->instr == i || (d->child && q->child == d->child));
-    bool met = inside;
-    if (!inside && apart(d, q, d->sp->mask[i])) {
-        bool unsure;
-        met = reaches_meet(r, &q->r, &unsure);
-        if (unsure) {
-            d->pr->pairs_conservative++;
-        } else {
-            d->pr->pairs_exact++;
-        }
-        if (met) {
-            require(d, q->streams, q->rank);
-            if (d->sink->pair && !d->carried && home == q->home) {
-                d->sink->pair(d->sink->ctx, q->instr, i);
-            }
-        }
-    } else {
-        met = true;
+    bool same = q->streams == mask && one_stream(mask);
+    if (inside) {
+        q->kill = write && same && q->instr != i ? covered(r, q) : KILL_NOT;
+        return;
     }
-    if (met && write && certain && q->instr != i && reach_covers(r, &q->r)) {
-        q->dead = true;
+    // Between entries of one engine's queue no order has to be asked for.
+    if (!same || mask >> STREAM_RING0 || d->sink->pair) {
+        bool unsure, met = reaches_meet(r, &q->r, &unsure);
+        *(unsure ? &d->pr->pairs_conservative : &d->pr->pairs_exact) += 1;
+        if (!met) {
+            return;
+        }
+        require(&d->need, q->streams, q->rank);
+        if (pairs_up(d, i, q)) {
+            d->sink->pair(d->sink->ctx, q->instr, i);
+        }
+    }
+    q->kill = write ? covered(r, q) : KILL_NOT;
+}
+
+// Whether access r takes q out of the stretch [lo, hi).
+static bool leaves(const reach *r, const past *q, uint64_t lo, uint64_t hi)
+{
+    if (q->kill != KILL_PART) {
+        return q->kill == KILL_ALL;
+    }
+    lo = q->r.lo > lo ? q->r.lo : lo;
+    hi = q->r.hi < hi ? q->r.hi : hi;
+    return r->lo <= lo && hi <= r->hi;
+}
+
+static void sweep_stretch(depend *d, object_map *m, uint32_t g, uint32_t end, uint32_t i,
+                          const reach *r, bool write)
+{
+    uint64_t lo = (uint64_t)g << m->shift, hi = (uint64_t)end << m->shift;
+    d->pr->steps++;
+    for (uint32_t *at = &m->head[g]; *at;) {
+        node *n = &d->nodes.at[*at - 1];
+        past *q = &d->pasts.at[n->past];
+        d->pr->steps++;
+        bool gone = n->until && n->until != d->child;
+        if (!gone && q->stamp != d->stamp) {
+            q->stamp = d->stamp;
+            compare(d, i, r, write, q);
+        }
+        if (!gone && leaves(r, q, lo, hi)) {
+            gone = !d->child || (q->child == d->child && !d->carried);
+            n->until = d->child;
+        }
+        if (!gone) {
+            at = &n->next;
+            continue;
+        }
+        if (--q->refs == 0) {
+            vec_push(d->mem, &d->spare_pasts, n->past);
+        }
+        uint32_t id = *at;
+        *at = n->next;
+        n->next = d->spare_node;
+        d->spare_node = id;
     }
 }
 
 static uint32_t new_past(depend *d)
 {
-    if (d->spare.n) {
-        return d->spare.at[--d->spare.n];
+    if (d->spare_pasts.n) {
+        return d->spare_pasts.at[--d->spare_pasts.n];
     }
     vec_push(d->mem, &d->pasts, (past){0});
     return d->pasts.n - 1;
 }
 
-static void sweep_stretch(depend *d, stretch *s, uint32_t i, const reach *r, bool write)
-{
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < s->list.n; k++) {
-        uint32_t id = s->list.at[k];
-        past *q = &d->pasts.at[id];
-        if (!q->dead && q->stamp != d->stamp) {
-            q->stamp = d->stamp;
-            compare(d, i, r, write, q);
-        }
-        if (q->dead) {
-            if (--q->refs == 0) {
-                vec_push(d->mem, &d->spare, id);
-            }
-        } else {
-            s->list.at[n++] = id;
-        }
-    }
-    s->list.n = n;
-}
-
 static void touch_past(depend *d, uint32_t i, const reach *r, bool write)
 {
-    const object_map *m = &d->maps[r->object];
+    object_map *m = &d->maps[r->object];
     if (!m->written) {
         return;
     }
-    uint32_t lo = m->first + m->index[r->bytes.off >> m->shift];
-    uint32_t hi = m->first + m->index[(lattice_end(&r->bytes) - 1) >> m->shift];
+    if (m->epoch != d->epoch) {
+        m->epoch = d->epoch;
+        set_bit(m, 0);
+        vec_push(d->mem, &d->touched, r->object);
+    }
+    uint32_t g0 = (uint32_t)(r->lo >> m->shift), end = (uint32_t)((r->hi - 1) >> m->shift) + 1;
+    cut(d, m, g0);
+    cut(d, m, end);
     d->stamp++;
-    for (uint32_t k = lo; k <= hi; k++) {
-        stretch *s = &d->stretches.at[k];
-        if (s->epoch != d->epoch) {
-            s->epoch = d->epoch;
-            s->list.n = 0;
+    uint32_t id = 0, last = 0;
+    for (uint32_t g = g0, next, empty = UINT32_MAX; g < end; g = next) {
+        next = stretch_end(m, g);
+        sweep_stretch(d, m, g, next, i, r, write);
+        if (!m->head[g] && empty != UINT32_MAX) {
+            clear_bit(m, g);  // joined to the one before
+        } else {
+            empty = m->head[g] ? UINT32_MAX : g;
         }
-        sweep_stretch(d, s, i, r, write);
     }
     if (d->carried) {
         return;
     }
-    uint32_t id = new_past(d);
-    uint32_t last = d->child ? d->sp->loops.at[d->child].last : i;
+    id = new_past(d);
+    last = d->child ? d->sp->loops.at[d->child].last : i;
     d->pasts.at[id] = (past){.r = *r,
                              .rank = d->order.rank[last],
                              .instr = i,
-                             .home = d->sp->loop_of[i],
                              .child = d->child,
-                             .refs = hi - lo + 1,
                              .stamp = d->stamp,
                              .streams = d->sp->mask[i],
                              .write = write};
-    for (uint32_t k = lo; k <= hi; k++) {
-        vec_push(d->mem, &d->stretches.at[k].list, id);
+    for (uint32_t g = g0; g < end; g = stretch_end(m, g)) {
+        m->head[g] = push_node(d, id, 0, m->head[g]);
+        d->pasts.at[id].refs++;
     }
 }
 
@@ -422,7 +539,7 @@ static void require_stated(depend *d, uint32_t i)
         } else if (child) {
             last = d->sp->loops.at[child].last;
         }
-        require(d, d->sp->mask[from], d->order.rank[last]);
+        require(&d->need, d->sp->mask[from], d->order.rank[last]);
         if (d->sink->pair && home == d->sp->loop_of[i]) {
             d->sink->pair(d->sink->ctx, from, i);
         }
@@ -433,14 +550,16 @@ static void report(depend *d, uint32_t i)
 {
     stream_mask m = d->sp->mask[i];
     if (!d->child) {
-        d->sink->item(d->sink->ctx, i, m, d->need, d->carried);
+        if (d->sink->item) {
+            d->sink->item(d->sink->ctx, i, m, &d->need, d->carried);
+        }
         return;
     }
-    for (uint32_t s = 0; s < STREAM_COUNT; s++) {
-        for (uint32_t f = 0; (m >> s & 1) && f < STREAM_COUNT; f++) {
-            if (d->child_need[s][f] < d->need[f]) {
-                d->child_need[s][f] = d->need[f];
-            }
+    while (m) {
+        need_set *of = &d->child_need[stream_take(&m)];
+        for (stream_mask from = d->need.streams; from;) {
+            uint32_t f = stream_take(&from);
+            require(of, (stream_mask)(1u << f), d->need.rank[f]);
         }
     }
 }
@@ -449,11 +568,10 @@ static void end_child(depend *d)
 {
     const loop_node *l = &d->sp->loops.at[d->child];
     d->child = 0;
-    for (uint32_t s = 0; s < STREAM_COUNT; s++) {
-        if (l->streams >> s & 1) {
-            d->sink->item(d->sink->ctx, l->first, (stream_mask)(1u << s), d->child_need[s],
-                          d->carried);
-        }
+    for (stream_mask m = l->streams; m && d->sink->item;) {
+        uint32_t s = stream_take(&m);
+        d->sink->item(d->sink->ctx, l->first, (stream_mask)(1u << s), &d->child_need[s],
+                      d->carried);
     }
 }
 
@@ -466,8 +584,8 @@ static void sweep(depend *d, uint32_t lo, uint32_t hi)
             d->child = loop_at(d->sp, i);
             memset(d->child_need, 0, STREAM_COUNT * sizeof *d->child_need);
         }
-        memset(d->need, 0, sizeof d->need);
-        touch_all(d, i, touch_past);
+        memset(&d->need, 0, sizeof d->need);
+        touch_all(d, i, d->sink->pair != NULL, touch_past);
         if (!d->carried) {
             require_stated(d, i);
         }
@@ -478,19 +596,19 @@ static void sweep(depend *d, uint32_t lo, uint32_t hi)
     }
 }
 
-void depend_level(depend *d, uint32_t loop, const depend_sink *sink)
+void depend_level(depend *d, issue_order order, uint32_t loop, const depend_sink *sink)
 {
     const loop_node *l = &d->sp->loops.at[loop];
+    d->order = order;
     uint32_t lo = loop ? d->order.rank[l->first] : 0;
     uint32_t hi = loop ? d->order.rank[l->last] - 1 : d->p->instrs.n;
     d->sink = sink;
     d->level = loop;
     d->child = 0;
     d->carried = false;
-    d->epoch++;
-    d->pasts.n = d->spare.n = 0;
+    forget_all(d);
     sweep(d, lo, hi);
-    if (loop) {
+    if (loop && sink->second_sweep) {
         d->carried = true;
         sink->second_sweep(sink->ctx);
         sweep(d, lo, hi);

@@ -1,6 +1,7 @@
 #ifndef SCHED_DEPEND_H
 #define SCHED_DEPEND_H
 
+#include "sched/access.h"
 #include "sched/reach.h"
 #include "sched/stream.h"
 
@@ -16,27 +17,33 @@ typedef struct issue_order {
     const uint32_t *rank;   // by instruction
 } issue_order;
 
-// Called for each item in order. need[s] is the rank of the latest item of stream s that it depends
-// on (for a loop: the rank of its loop_end). carried: of the iteration before, in a second sweep
-// over a loop's body. A loop's own item is reported once for each of its streams, after its body,
-// others once for all of theirs.
+// Of each stream in `streams`: the rank of the latest item that is depended on (of a loop: the rank of
+// its loop_end).
+typedef struct need_set {
+    stream_mask streams;
+    uint32_t rank[STREAM_COUNT];
+} need_set;
+
+// Called for each item in order. carried: of the iteration before, in a second sweep over a loop's
+// body. A loop's own item is reported once for each of its streams, after its body, others once for
+// all of theirs.
 typedef struct depend_sink {
-    void (*item)(void *ctx, uint32_t instr, stream_mask streams, const uint32_t *need,
+    void (*item)(void *ctx, uint32_t instr, stream_mask streams, const need_set *need,
                  bool carried);
     void (*second_sweep)(void *ctx);
-    // NULL, or: each pair within one level and loop, same stream included (for reordering).
+    // NULL, or: each pair within one level and loop, same stream included, and of what is not memory
+    // too: accumulators, generators, registers (all that matters when instructions of one stream
+    // change places). Then item and second_sweep may be NULL.
     void (*pair)(void *ctx, uint32_t from, uint32_t to);
     void *ctx;
 } depend_sink;
 
 typedef struct depend depend;
 
-// Requires: placed tensors. with_states: accumulators, generators and registers too, which matter
-// only where instructions of one stream change places.
-depend *depend_new(arena *mem, program *pr, const stream_plan *sp, issue_order order,
-                   bool with_states);
+// Requires: placed tensors; acc of the program.
+depend *depend_new(arena *mem, program *pr, const stream_plan *sp, const access_table *acc);
 // Time: linear in the instructions of the level, inner loops included, times the accesses that
 // share a stretch of memory (few).
-void depend_level(depend *d, uint32_t loop, const depend_sink *sink);
+void depend_level(depend *d, issue_order order, uint32_t loop, const depend_sink *sink);
 
 #endif

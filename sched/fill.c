@@ -186,7 +186,7 @@ static ir_instr make_fill(ir *p, uint32_t tensor, uint8_t engine)
                       .place = p->tensors.at[tensor].place};
 }
 
-void insert_fills(arena *mem, ir *p, const liveness *lv)
+bool insert_fills(arena *mem, ir *p, const liveness *lv)
 {
     const bool *early = choose(mem, p, lv);
     uint32_t old_n = p->instrs.n, fills = 0;
@@ -200,7 +200,7 @@ void insert_fills(arena *mem, ir *p, const liveness *lv)
         }
     }
     if (!fills) {
-        return;
+        return false;
     }
     ir_instr *out = NEW_N(p->mem, ir_instr, (size_t)old_n + fills);
     uint32_t *moved = NEW_N(mem, uint32_t, old_n + 1), n = 0;
@@ -223,4 +223,5 @@ void insert_fills(arena *mem, ir *p, const liveness *lv)
     }
     p->instrs.at = out;
     p->instrs.n = p->instrs.cap = n;
+    return true;
 }

@@ -1,7 +1,5 @@
 #include "sched/issue.h"
 
-#include "sched/cost.h"
-
 // List scheduling. Within a block (instructions between loop instructions) each stream takes, when
 // it is free, the instruction that is ready and has the longest chain of costs behind it.
 
@@ -21,13 +19,12 @@ typedef struct lister {
     program *pr;
     const ir *p;
     const stream_plan *sp;
-    coster cost;
+    const digest *dg;
     uint32_t *block;  // of each instruction
     uint32_t *head;   // of each instruction: edge + 1
     VEC(edge) edges;
     uint32_t *blockers;  // instructions yet to be issued before it
     int64_t *chain;      // picoseconds from its start to the end of the block
-    int64_t *spent;      // its own
     int64_t *ready;      // when the last of its predecessors is complete
     heap early[STREAM_COUNT], open[STREAM_COUNT];
     int64_t free_at[STREAM_COUNT];
@@ -93,44 +90,22 @@ static void add_edge(void *ctx, uint32_t from, uint32_t to)
     l->blockers[to]++;
 }
 
-static void no_item(void *ctx, uint32_t instr, stream_mask streams, const uint32_t *need,
-                    bool carried)
+// Its own time: until what it makes is there, and the stream is free.
+static int64_t spent(const lister *l, uint32_t i)
 {
-    (void)ctx;
-    (void)instr;
-    (void)streams;
-    (void)need;
-    (void)carried;
-}
-
-static void no_sweep(void *ctx)
-{
-    (void)ctx;
-}
-
-static uint32_t first_stream(stream_mask m)
-{
-    uint32_t s = 0;
-    while (!(m >> s & 1)) {
-        s++;
-    }
-    return s;
+    const instr_time *t = &l->dg->time[i];
+    return t->latency_ps > t->issue_ps ? t->latency_ps : t->issue_ps;
 }
 
 static void measure(lister *l)
 {
-    cost c;
     for (uint32_t i = l->p->instrs.n; i-- > 0;) {
-        cost_of(&l->cost, i, &c);
-        int64_t latency =
-            c.kind == CK_DMA ? c.issue_ps + c.dispatch_ps + c.work_ps + c.tail_ps : c.latency_ps;
-        l->spent[i] = latency > c.issue_ps ? latency : c.issue_ps;
         int64_t behind = 0;
         for (uint32_t e = l->head[i]; e; e = l->edges.at[e - 1].next) {
             int64_t v = l->chain[l->edges.at[e - 1].to];
             behind = v > behind ? v : behind;
         }
-        l->chain[i] = behind + l->spent[i];
+        l->chain[i] = behind + spent(l, i);
     }
 }
 
@@ -138,25 +113,23 @@ static void measure(lister *l)
 
 static void enter(lister *l, uint32_t i)
 {
-    uint32_t s = first_stream(l->sp->mask[i]);
+    uint32_t s = (uint32_t)__builtin_ctz(l->sp->mask[i]);
     heap_push(l->mem, &l->early[s], (waiting){l->ready[i], i});
 }
 
 static void issue(lister *l, uint32_t i, uint32_t s, int64_t now)
 {
-    cost c;
-    cost_of(&l->cost, i, &c);
+    const instr_time *t = &l->dg->time[i];
     l->instr[l->n++] = i;
-    for (uint32_t k = 0; k < STREAM_COUNT; k++) {
-        if ((l->sp->mask[i] >> k & 1) && l->free_at[k] < now + c.issue_ps) {
-            l->free_at[k] = now + c.issue_ps;
-        }
+    for (stream_mask m = l->sp->mask[i]; m;) {
+        uint32_t k = stream_take(&m);
+        l->free_at[k] = l->free_at[k] < now + t->issue_ps ? now + t->issue_ps : l->free_at[k];
     }
     // A ring's transfers share the engines: the next begins when this one's bytes are moved.
     if (stream_is_ring(s)) {
-        l->free_at[s] = now + (c.work_ps > c.issue_ps ? c.work_ps : c.issue_ps);
+        l->free_at[s] = now + (t->work_ps > t->issue_ps ? t->work_ps : t->issue_ps);
     }
-    int64_t done = now + l->spent[i];
+    int64_t done = now + spent(l, i);
     for (uint32_t e = l->head[i]; e; e = l->edges.at[e - 1].next) {
         uint32_t to = l->edges.at[e - 1].to;
         l->ready[to] = l->ready[to] > done ? l->ready[to] : done;
@@ -224,7 +197,7 @@ issue_order issue_program(arena *mem, const ir *p)
     return o;
 }
 
-issue_order issue_list(arena *mem, program *pr, const stream_plan *sp)
+issue_order issue_list(arena *mem, program *pr, const stream_plan *sp, const digest *dg, depend *d)
 {
     const ir *p = pr->ir;
     uint32_t n = p->instrs.n;
@@ -233,22 +206,20 @@ issue_order issue_list(arena *mem, program *pr, const stream_plan *sp)
     l->pr = pr;
     l->p = p;
     l->sp = sp;
-    coster_init(&l->cost, p, machine_of(p->target));
-    coster_take_dmas(&l->cost, pr);
+    l->dg = dg;
     l->block = NEW_N(mem, uint32_t, n);
     l->head = NEW_N(mem, uint32_t, n);
     l->blockers = NEW_N(mem, uint32_t, n);
     l->chain = NEW_N(mem, int64_t, n);
-    l->spent = NEW_N(mem, int64_t, n);
     l->ready = NEW_N(mem, int64_t, n);
     for (uint32_t i = 1; i < n; i++) {
         l->block[i] =
             l->block[i - 1] + (is_loop(&p->instrs.at[i]) || is_loop(&p->instrs.at[i - 1]));
     }
-    depend_sink sink = {no_item, no_sweep, add_edge, l};
-    depend *d = depend_new(mem, pr, sp, issue_program(mem, p), true);
+    depend_sink sink = {.pair = add_edge, .ctx = l};
+    issue_order kernel = issue_program(mem, p);
     for (uint32_t loop = 0; loop < sp->loops.n; loop++) {
-        depend_level(d, loop, &sink);
+        depend_level(d, kernel, loop, &sink);
     }
     pr->pairs_exact = pr->pairs_conservative = 0;  // counted again for the order that comes out
     measure(l);
@@ -265,14 +236,23 @@ issue_order issue_list(arena *mem, program *pr, const stream_plan *sp)
     return o;
 }
 
-void schedule_streams(arena *mem, program *pr, const sched_opts *opts)
+void order_streams(arena *mem, program *pr, digest *dg, const sched_opts *opts)
 {
     stream_plan sp;
-    pr->slots.n = pr->syncs.n = pr->semaphores.n = pr->dmas.n = 0;
+    pr->slots.n = pr->syncs.n = pr->semaphores.n = 0;
     pr->pairs_exact = pr->pairs_conservative = 0;
-    choose_engines(pr->ir);
+    choose_engines(pr->ir, dg);
     stream_plan_make(mem, pr, &sp);
-    choose_generators(pr);
-    issue_order order = opts->list ? issue_list(mem, pr, &sp) : issue_program(mem, pr->ir);
-    synchronise(mem, pr, &sp, order);
+    choose_generators(pr, dg, opts->list);
+    depend *d = depend_new(mem, pr, &sp, &dg->acc);
+    issue_order order =
+        opts->list ? issue_list(mem, pr, &sp, dg, d) : issue_program(mem, pr->ir);
+    synchronise(mem, pr, &sp, d, order);
+}
+
+void schedule_streams(arena *mem, program *pr, const sched_opts *opts)
+{
+    digest dg;
+    digest_make(mem, pr, &dg);
+    order_streams(mem, pr, &dg, opts);
 }

@@ -2,93 +2,6 @@
 
 #include "sched/cover.h"
 
-// What of an instruction's arguments changes how it treats memory.
-typedef struct instr_traits {
-    bool may_skip;     // oob_mode.skip: any write may leave bytes as they were
-    bool accumulates;  // a matmul that adds to dst, or might
-    bool res_idle;     // reduce_cmd idle: reduce_res may stay as it was
-} instr_traits;
-
-static instr_traits traits_of(const ir *p, const ir_instr *in)
-{
-    instr_traits t = {0};
-    const isa_param *par = isa_table[in->op].params;
-    bool matmul = in->op == ISA_nc_matmul || in->op == ISA_nc_matmul_mx;
-    for (uint32_t i = 0; i < in->nargs; i++) {
-        ir_arg a = p->args.at[in->args + i];
-        if (par[i].type == PT_OOB) {
-            t.may_skip = a.kind == IRA_ENUM && a.v == ISAE_oob_mode_skip;
-        } else if (par[i].type == PT_REDCMD) {
-            t.res_idle = a.kind == IRA_ENUM && a.v == ISAE_reduce_cmd_idle;
-        } else if (matmul && par[i].type == PT_TRI) {
-            t.accumulates = a.kind != IRA_BOOL || a.v != 0;
-        }
-    }
-    return t;
-}
-
-static void add_access(arena *mem, const ir *p, access_list *out, uint32_t view, unsigned kind)
-{
-    uint32_t dyn = ir_view_at(p, view).dyn;
-    if (dyn) {
-        kind &= ~(unsigned)ACC_FULL;
-        if (p->dyns.at[dyn].kind != DYN_REG) {
-            vec_push(mem, out, ((access){p->dyns.at[dyn].src, ACC_READ}));
-        }
-    }
-    vec_push(mem, out, ((access){view, (uint8_t)kind}));
-}
-
-static void add_arg(arena *mem, const ir *p, access_list *out, ir_arg a, unsigned kind)
-{
-    if (a.kind == IRA_VIEW) {
-        add_access(mem, p, out, a.v, kind);
-    } else if (a.kind == IRA_LIST) {
-        for (uint32_t i = 0; i < (uint32_t)a.aux; i++) {
-            add_arg(mem, p, out, p->args.at[a.v + i], kind);
-        }
-    }
-}
-
-static unsigned access_of(const isa_param *par, instr_traits t)
-{
-    switch ((param_type)par->type) {
-    case PT_OUT: {
-        bool dst = strcmp(par->name, "dst") == 0;
-        if (t.accumulates && dst) {
-            return ACC_READ | ACC_WRITE;
-        }
-        bool sure = !t.may_skip && !(t.res_idle && !dst);
-        return sure ? ACC_WRITE | ACC_FULL : ACC_WRITE;
-    }
-    case PT_INOUT: return ACC_READ | ACC_WRITE;
-    case PT_TENSORS:
-    case PT_ANY:
-        // The collectives' lists: dsts, dsts_by_channel.
-        return strncmp(par->name, "dst", 3) == 0 ? ACC_WRITE : ACC_READ;
-    default: return ACC_READ;
-    }
-}
-
-void access_collect(arena *mem, const ir *p, const ir_instr *in, access_list *out)
-{
-    out->n = 0;
-    instr_traits t = traits_of(p, in);
-    const isa_param *par = isa_table[in->op].params;
-    for (int writes = 0; writes < 2; writes++) {
-        for (uint32_t i = 0; i < in->nargs; i++) {
-            ir_arg a = p->args.at[in->args + i];
-            if (a.kind != IRA_VIEW && a.kind != IRA_LIST) {
-                continue;
-            }
-            unsigned kind = access_of(&par[i], t);
-            if (((kind & ACC_READ) == 0) == writes) {
-                add_arg(mem, p, out, a, kind);
-            }
-        }
-    }
-}
-
 static void find_loops(arena *mem, const ir *p, liveness *lv)
 {
     lv->loop_of = NEW_N(mem, uint32_t, p->instrs.n);
@@ -145,6 +58,7 @@ typedef struct proof_state {
 typedef struct prover {
     arena *mem;
     const ir *p;
+    const access_table *acc;
     liveness *lv;
     proof_state *of;
     VEC(cover *) spare;
@@ -197,13 +111,12 @@ static bool has_lifetime(const ir_tensor *t)
     return t->role == ROLE_TEMP || t->role == ROLE_OUT;
 }
 
-static void find_touches(prover *pv, access_list *acc)
+static void find_touches(prover *pv)
 {
     const ir *p = pv->p;
     for (uint32_t i = 0; i < p->instrs.n; i++) {
-        access_collect(pv->mem, p, &p->instrs.at[i], acc);
-        for (uint32_t k = 0; k < acc->n; k++) {
-            uint32_t t = p->views.at[acc->at[k].view].tensor;
+        for (uint32_t k = pv->acc->first[i]; k < pv->acc->first[i + 1]; k++) {
+            uint32_t t = p->views.at[pv->acc->all.at[k].view].tensor;
             live_range *r = &pv->lv->of[t];
             if (!r->touched) {
                 r->touched = true;
@@ -222,21 +135,21 @@ static void find_touches(prover *pv, access_list *acc)
     }
 }
 
-static void prove(prover *pv, access_list *acc)
+static void prove(prover *pv)
 {
     const ir *p = pv->p;
     for (uint32_t i = 0; i < p->instrs.n; i++) {
-        access_collect(pv->mem, p, &p->instrs.at[i], acc);
-        for (uint32_t k = 0; k < acc->n; k++) {
-            const ir_view *v = ir_view_ref(p, acc->at[k].view);
-            proof_state *s = &pv->of[v->tensor];
-            if (s->full || s->broken || !has_lifetime(&p->tensors.at[v->tensor])) {
+        for (uint32_t k = pv->acc->first[i]; k < pv->acc->first[i + 1]; k++) {
+            access a = pv->acc->all.at[k];
+            uint32_t t = p->views.at[a.view].tensor;
+            proof_state *s = &pv->of[t];
+            if (s->full || s->broken || !has_lifetime(&p->tensors.at[t])) {
                 continue;
             }
-            if (acc->at[k].kind & ACC_READ) {
-                prove_read(pv, v, s);
-            } else if ((acc->at[k].kind & ACC_FULL) && pv->lv->loop_of[i] == s->home) {
-                prove_write(pv, v, s);
+            if (a.kind & ACC_READ) {
+                prove_read(pv, ir_view_ref(p, a.view), s);
+            } else if ((a.kind & ACC_FULL) && pv->lv->loop_of[i] == s->home) {
+                prove_write(pv, ir_view_ref(p, a.view), s);
             }
         }
     }
@@ -264,15 +177,15 @@ static void extend(prover *pv, uint32_t t)
     }
 }
 
-void live_compute(arena *mem, const ir *p, liveness *lv)
+void live_compute(arena *mem, const ir *p, const access_table *acc, liveness *lv)
 {
     *lv = (liveness){0};
     find_loops(mem, p, lv);
     lv->of = NEW_N(mem, live_range, p->tensors.n);
-    prover pv = {.mem = mem, .p = p, .lv = lv, .of = NEW_N(mem, proof_state, p->tensors.n)};
-    access_list acc = {0};
-    find_touches(&pv, &acc);
-    prove(&pv, &acc);
+    prover pv = {.mem = mem, .p = p, .acc = acc, .lv = lv};
+    pv.of = NEW_N(mem, proof_state, p->tensors.n);
+    find_touches(&pv);
+    prove(&pv);
     for (uint32_t t = 0; t < p->tensors.n; t++) {
         extend(&pv, t);
     }

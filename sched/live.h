@@ -1,7 +1,7 @@
 #ifndef SCHED_LIVE_H
 #define SCHED_LIVE_H
 
-#include "lang/ir.h"
+#include "sched/access.h"
 
 // A register loop; number 0 is the whole program.
 typedef struct loop_info {
@@ -30,23 +30,7 @@ typedef struct liveness {
     live_range *of;     // of each tensor
 } liveness;
 
-typedef enum access_kind {
-    ACC_READ = 1,
-    ACC_WRITE = 2,  // some of the view's bytes
-    ACC_FULL = 4,   // every byte that the view names, for certain
-} access_kind;
-
-typedef struct access {
-    uint32_t view;
-    uint8_t kind;  // ACC_*, or-ed
-} access;
-
-typedef VEC(access) access_list;
-
-// What instruction `in` does to memory: reads first, sources of dynamic offsets included.
-void access_collect(arena *mem, const ir *p, const ir_instr *in, access_list *out);
-
-// Requires: a verified program. Time: linear in instructions and operands.
-void live_compute(arena *mem, const ir *p, liveness *lv);
+// Requires: a verified program; acc of it. Time: linear in instructions and operands.
+void live_compute(arena *mem, const ir *p, const access_table *acc, liveness *lv);
 
 #endif

@@ -202,8 +202,10 @@ static void put_memory(const ir *p, const memory *m, textbuf *out)
 
 static void collect_both(arena *mem, const program *pr, memory m[2])
 {
-    liveness lv = {0};
-    live_compute(mem, pr->ir, &lv);
+    access_table acc;
+    liveness lv;
+    access_table_make(mem, pr->ir, &acc);
+    live_compute(mem, pr->ir, &acc, &lv);
     collect(mem, pr, &lv, BUF_SBUF, &m[0]);
     collect(mem, pr, &lv, BUF_PSUM, &m[1]);
 }

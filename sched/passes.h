@@ -3,13 +3,17 @@
 
 #include "lang/diag.h"
 #include "lang/program.h"
+#include "sched/digest.h"
 #include "sched/live.h"
 
 // The steps of schedule(), in order.
 
+// Leaves only the addresses that the kernel gave.
+void forget_addresses(ir *p);
+
 // Requires: live ranges. Fills: addr_part, addr_bytes of every tensor in use, pr's peaks and
-// hbm_bytes. false: an error is in ds.
-bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds);
+// hbm_bytes. false: an error is in ds. mem: needed until it returns.
+bool place_tensors(arena *mem, program *pr, const liveness *lv, const digest *dg, diags *ds);
 
 // A tensor that was moved, and how often.
 typedef struct spilled {
@@ -43,6 +47,7 @@ void refuse_says_spill(const ir *p, diags *ds, diag *d, bool fits, const spill_r
 
 // Requires: placed tensors (a range that the kernel placed over another is not filled). Fills:
 // ir_tensor.fill; inserts fill_uninit before the lifetime. Keeps: order; user dependences follow.
-void insert_fills(arena *mem, ir *p, const liveness *lv);
+// true: instructions were inserted; what is known of each holds no longer.
+bool insert_fills(arena *mem, ir *p, const liveness *lv);
 
 #endif

@@ -1,7 +1,6 @@
 #include "sched/place.h"
 
 #include "lang/place.h"
-#include "sched/cost.h"
 #include "sched/issue.h"
 #include "sched/passes.h"
 #include "sched/space.h"
@@ -32,7 +31,10 @@ typedef struct placer {
     // different memory and can overlap. Given back when memory is short.
     VEC(held_tensor) held[BUF_COUNT];
     uint32_t first_held[BUF_COUNT];  // those before it have been given back
-    int64_t *passed, *latency;       // of each instruction, picoseconds
+    const digest *dg;
+    int64_t *passed;  // of each instruction: what the busiest engine has done before it, picoseconds
+    int64_t notify_ps;  // of a DMA
+    uint64_t steps;
 } placer;
 
 static buffer_kind memory_of(const ir_tensor *t)
@@ -111,7 +113,7 @@ static bool place_fixed(placer *pl, tensor_role role)
         ten->addr_part = 0;
         ten->addr_bytes = pl->hbm_base;
         if (ten->size_bytes > CORE_HBM_BYTES - pl->hbm_base) {
-            refuse_full(pl->mem, p, pl->lv, t, 0, 0, pl->ds);
+            refuse_full(pl->p->mem, p, pl->lv, t, 0, 0, pl->ds);
             return false;
         }
         pl->hbm_base += (ten->size_bytes + SPACE_ALIGN - 1) / SPACE_ALIGN * SPACE_ALIGN;
@@ -220,26 +222,27 @@ static void estimate(placer *pl)
 {
     enum { MOVING = ENG_COUNT, COUNT };
     const ir *p = pl->p;
-    coster cs;
     int64_t busy[COUNT] = {0}, most = 0;
-    coster_init(&cs, p, machine_of(p->target));
+    pl->notify_ps = ps_of_ns(pl->dg->cost.m.dma_notify_ns);
     pl->passed = NEW_N(pl->mem, int64_t, p->instrs.n + 1);
-    pl->latency = NEW_N(pl->mem, int64_t, p->instrs.n + 1);
     for (uint32_t i = 0; i < p->instrs.n; i++) {
-        cost c;
-        cost_of(&cs, i, &c);
+        const instr_time *t = &pl->dg->time[i];
         pl->passed[i] = most;
-        pl->latency[i] = c.latency_ps;
         unsigned e = p->instrs.at[i].engine;
-        if (c.kind == CK_DMA) {
-            pl->latency[i] += ps_of_ns(cs.m.dma_notify_ns);
-            busy[MOVING] += c.work_ps * __builtin_popcount(c.engines) / 16;
+        if (t->kind == CK_DMA) {
+            busy[MOVING] += t->work_ps * t->engines / 16;
             most = busy[MOVING] > most ? busy[MOVING] : most;
-            e = c.unit == DU_GPSIMD ? ENG_GPSIMD : ENG_DMA;
+            e = t->unit == DU_GPSIMD ? ENG_GPSIMD : ENG_DMA;
         }
-        busy[e] += c.issue_ps;
+        busy[e] += t->issue_ps;
         most = e != ENG_DMA && busy[e] > most ? busy[e] : most;
     }
+}
+
+static int64_t latency_of(const placer *pl, uint32_t instr)
+{
+    const instr_time *t = &pl->dg->time[instr];
+    return t->latency_ps + (t->kind == CK_DMA ? pl->notify_ps : 0);
 }
 
 static void give(placer *pl, buffer_kind b)
@@ -252,7 +255,7 @@ static void give(placer *pl, buffer_kind b)
 static void retire(placer *pl, buffer_kind b, uint32_t t)
 {
     span_time w = when_of(pl, t);
-    int64_t rest = TURNS * (pl->latency[w.first] + pl->latency[w.last]);
+    int64_t rest = TURNS * (latency_of(pl, w.first) + latency_of(pl, w.last));
     vec_push(pl->mem, &pl->held[b], ((held_tensor){t, pl->passed[w.last] + rest}));
 }
 
@@ -291,7 +294,7 @@ static bool place_one(placer *pl, uint32_t t)
         return true;
     }
     uint64_t largest = 0, avail = space_available(&pl->of[b], when_of(pl, t), &largest);
-    refuse_full(pl->mem, pl->p, pl->lv, t, avail, largest, pl->ds);
+    refuse_full(pl->p->mem, pl->p, pl->lv, t, avail, largest, pl->ds);
     return false;
 }
 
@@ -316,19 +319,24 @@ static bool sweep(placer *pl)
     return true;
 }
 
-bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds)
+void forget_addresses(ir *p)
 {
-    ir *p = pr->ir;
-    placer pl = {.mem = mem, .p = p, .lv = lv, .ds = ds};
-    const target *t = p->target;
-    space_init(&pl.of[BUF_SBUF], mem, t->sbuf_partition_bytes, 0);
-    space_init(&pl.of[BUF_PSUM], mem, t->psum_partition_bytes, t->psum_bank_bytes);
     for (uint32_t i = 0; i < p->tensors.n; i++) {
         if (!p->tensors.at[i].manual) {
             p->tensors.at[i].addr_part = 0;
             p->tensors.at[i].addr_bytes = ADDR_AUTO;
         }
     }
+}
+
+bool place_tensors(arena *mem, program *pr, const liveness *lv, const digest *dg, diags *ds)
+{
+    ir *p = pr->ir;
+    placer pl = {.mem = mem, .p = p, .lv = lv, .dg = dg, .ds = ds};
+    const target *t = p->target;
+    space_init(&pl.of[BUF_SBUF], mem, t->sbuf_partition_bytes, 0);
+    space_init(&pl.of[BUF_PSUM], mem, t->psum_partition_bytes, t->psum_bank_bytes);
+    forget_addresses(p);
     if (!place_fixed(&pl, ROLE_CONST) || !place_fixed(&pl, ROLE_OUT)) {
         return false;
     }
@@ -345,40 +353,55 @@ bool place_tensors(arena *mem, program *pr, const liveness *lv, diags *ds)
     return true;
 }
 
+// What the steps work with, in memory of their own.
+typedef struct workspace {
+    arena *mem;
+    program *pr;
+    digest dg;
+    liveness lv;
+} workspace;
+
+static void look_at(workspace *w)
+{
+    digest_make(w->mem, w->pr, &w->dg);
+    live_compute(w->mem, w->pr->ir, &w->dg.acc, &w->lv);
+}
+
 // Places; what does not fit in SBUF is moved out of the way, with less and less memory to count on,
 // since pieces of it may be lost between tensors. On failure `first` says what was in the way.
-static bool place_with_spills(arena *mem, program *pr, liveness *lv, diags *first,
-                              spill_report *report)
+static bool place_with_spills(workspace *w, diags *first, spill_report *report)
 {
     enum { TRIES = 8 };
-    uint64_t all = pr->ir->target->sbuf_partition_bytes;
+    arena *keep = w->pr->ir->mem;
+    uint64_t all = w->pr->ir->target->sbuf_partition_bytes;
     for (uint32_t k = 0; k < TRIES; k++) {
         diags trial;
-        diags_init(&trial, mem);
+        diags_init(&trial, keep);
         trial.policy = first->policy;
-        if (place_tensors(mem, pr, lv, &trial)) {
+        if (place_tensors(w->mem, w->pr, &w->lv, &w->dg, &trial)) {
             return true;
         }
         if (k == 0) {
             *first = trial;
         }
         if (trial.first->id != D_sbuf_full ||
-            !spill_sbuf(mem, pr->ir, lv, all - all * k / (2 * TRIES), report)) {
+            !spill_sbuf(keep, w->pr->ir, &w->lv, all - all * k / (2 * TRIES), report)) {
             break;
         }
-        live_compute(mem, pr->ir, lv);
+        look_at(w);
     }
     return false;
 }
 
 // Places, with spills when they are wanted; a refusal says what they would do.
-static bool place_all(arena *mem, program *pr, liveness *lv, bool spill, diags *ds)
+static bool place_all(workspace *w, bool spill, diags *ds)
 {
+    program *pr = w->pr;
     diags first;
-    diags_init(&first, mem);
+    diags_init(&first, pr->ir->mem);
     first.policy = ds->policy;
     spill_report report = {0};
-    bool fits = place_with_spills(mem, pr, lv, &first, &report);
+    bool fits = place_with_spills(w, &first, &report);
     if (fits && (spill || !report.tensors.n)) {
         for (uint32_t k = 0; k < report.tensors.n; k++) {
             const spilled *r = &report.tensors.at[k];
@@ -402,12 +425,16 @@ program *schedule(arena *mem, ir *p, const sched_opts *opts, diags *ds)
 {
     program *pr = NEW(mem, program);
     pr->ir = p;
-    liveness lv;
-    live_compute(mem, p, &lv);
-    if (!place_all(mem, pr, &lv, opts && opts->spill, ds)) {
-        return NULL;
+    workspace w = {.mem = arena_scratch(mem), .pr = pr};
+    forget_addresses(p);
+    look_at(&w);
+    bool placed = place_all(&w, opts && opts->spill, ds);
+    if (placed) {
+        if (insert_fills(w.mem, p, &w.lv)) {
+            digest_make(w.mem, pr, &w.dg);
+        }
+        order_streams(w.mem, pr, &w.dg, opts ? opts : &(sched_opts){0});
     }
-    insert_fills(mem, p, &lv);
-    schedule_streams(mem, pr, opts ? opts : &(sched_opts){0});
-    return pr;
+    arena_drop(w.mem);
+    return placed ? pr : NULL;
 }

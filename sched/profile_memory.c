@@ -68,8 +68,10 @@ void make_areas(maker *mk)
 {
     profile *pr = mk->pr;
     const ir *p = pr->p;
+    access_table acc;
     liveness lv;
-    live_compute(mk->mem, p, &lv);
+    access_table_make(mk->mem, p, &acc);
+    live_compute(mk->mem, p, &acc, &lv);
     profile_area *of = NEW_N(mk->mem, profile_area, p->tensors.n + 1);
     for (uint32_t t = 0; t < p->tensors.n; t++) {
         of[t] = (profile_area){t, INT64_MAX, INT64_MIN};
@@ -79,12 +81,9 @@ void make_areas(maker *mk)
             widen(&of[t], &pr->clock, lv.of[t].last);
         }
     }
-    access_list list = {0};
     for (uint32_t i = 0; i < p->instrs.n; i++) {
-        list.n = 0;
-        access_collect(mk->mem, p, &p->instrs.at[i], &list);
-        for (uint32_t k = 0; k < list.n; k++) {
-            widen(&of[p->views.at[list.at[k].view].tensor], &pr->clock, i);
+        for (uint32_t k = acc.first[i]; k < acc.first[i + 1]; k++) {
+            widen(&of[p->views.at[acc.all.at[k].view].tensor], &pr->clock, i);
         }
     }
     for (uint32_t t = 0; t < p->tensors.n; t++) {

@@ -23,16 +23,21 @@ static int by_address(const void *a, const void *b)
 void objects_make(arena *mem, const ir *p, objects *o)
 {
     uint32_t nt = p->tensors.n, n = 0;
+    *o = (objects){.mem = mem};
     o->of = NEW_N(mem, uint32_t, nt);
     o->base = NEW_N(mem, uint64_t, nt);
-    o->bytes = NEW_N(mem, uint64_t, OBJ_FIRST_HBM + nt);
+    uint32_t in_hbm = 0;
+    for (uint32_t t = 0; t < nt; t++) {
+        in_hbm += !buffer_on_chip((buffer_kind)p->tensors.at[t].buffer);
+    }
+    o->bytes = NEW_N(mem, uint64_t, OBJ_FIRST_HBM + in_hbm);
     for (uint32_t k = 0; k < OBJ_FIRST_HBM; k++) {
         o->bytes[k] = 1;
     }
     o->bytes[OBJ_SBUF] = p->target->sbuf_partition_bytes;
     o->bytes[OBJ_PSUM] = p->target->psum_partition_bytes;
     o->n = OBJ_FIRST_HBM;
-    placed *seg = NEW_N(mem, placed, nt);
+    placed *seg = NEW_N(mem, placed, in_hbm);
     for (uint32_t t = 0; t < nt; t++) {
         const ir_tensor *ten = &p->tensors.at[t];
         if (buffer_on_chip((buffer_kind)ten->buffer)) {
@@ -124,43 +129,64 @@ static bool make_lattice(const ir_dim *d, uint32_t from, uint32_t ndim, uint64_t
     return exact;
 }
 
-reach reach_of(const ir *p, const objects *o, const ir_view *v)
+// The shape of v's pattern: on chip or not, with a dynamic offset (which may be any byte) or not.
+static const shape *shape_of(const ir *p, objects *o, const ir_view *v, bool chip)
+{
+    uint32_t size = dtype_size((dtype)v->dtype);
+    uint32_t key = v->ap << 4 | (uint32_t)chip << 3 | (uint32_t)(v->dyn != 0) << 2 | size >> 1;
+    if (key >= o->shapes.n) {
+        uint32_t more = (p->aps.n << 4) - o->shapes.n;
+        vec_reserve(o->mem, &o->shapes, more);
+        memset(o->shapes.at + o->shapes.n, 0, more * sizeof(const shape *));
+        o->shapes.n += more;
+    }
+    if (!o->shapes.at[key]) {
+        const ir_dim *d = ir_dims(p, v);
+        uint32_t n = ir_ndim(p, v);
+        shape *s = NEW(o->mem, shape);
+        s->rows.run = 1;
+        s->bytes.run = size;
+        s->inexact = chip && !make_lattice(d, 0, n ? 1 : 0, 1, &s->rows);
+        if (!v->dyn) {
+            s->inexact |= !make_lattice(d, chip ? 1 : 0, n, size, &s->bytes);
+        }
+        s->box = !s->rows.n && !s->bytes.n;
+        o->shapes.at[key] = s;
+    }
+    return o->shapes.at[key];
+}
+
+reach reach_of(const ir *p, objects *o, const ir_view *v)
 {
     const ir_tensor *t = &p->tensors.at[v->tensor];
     bool chip = buffer_on_chip((buffer_kind)t->buffer);
-    const ir_dim *d = ir_dims(p, v);
-    uint32_t n = ir_ndim(p, v);
-    uint64_t size = dtype_size((dtype)v->dtype);
+    const shape *s = shape_of(p, o, v, chip);
     reach r;
     r.object = o->of[v->tensor];
-    r.inexact = v->dyn != IR_NONE;
-    r.rows.n = r.bytes.n = 0;
-    r.rows.off = 0;
-    r.rows.run = 1;
-    if (chip) {
-        if (v->dyn && p->dyns.at[v->dyn].partition) {
-            r.rows.off = t->addr_part;
-            r.rows.run = t->partitions;
-        } else {
-            r.rows.off = t->addr_part + v->part;
-            r.inexact |= !make_lattice(d, 0, n ? 1 : 0, 1, &r.rows);
-        }
+    r.inexact = s->inexact || v->dyn != IR_NONE;
+    r.shape = s->box ? NULL : s;
+    r.row = 0;
+    r.row_end = 1;
+    if (chip && v->dyn && p->dyns.at[v->dyn].partition) {
+        r.row = (uint16_t)t->addr_part;
+        r.row_end = (uint16_t)(t->addr_part + t->partitions);
+        r.shape = NULL;
+    } else if (chip) {
+        r.row = (uint16_t)(t->addr_part + v->part + s->rows.off);
+        r.row_end = (uint16_t)(r.row + lattice_end(&s->rows) - s->rows.off);
     }
-    if (v->dyn) {
-        r.bytes.off = o->base[v->tensor];
-        r.bytes.run = t->size_bytes;
-    } else {
-        r.bytes.off = o->base[v->tensor] + (uint64_t)(v->offset * (int64_t)size);
-        r.bytes.run = size;
-        r.inexact |= !make_lattice(d, chip ? 1 : 0, n, size, &r.bytes);
+    r.lo = o->base[v->tensor];
+    r.hi = r.lo + t->size_bytes;
+    if (!v->dyn) {
+        r.lo += (uint64_t)(v->offset * (int64_t)dtype_size((dtype)v->dtype)) + s->bytes.off;
+        r.hi = r.lo + lattice_end(&s->bytes) - s->bytes.off;
     }
     return r;
 }
 
 reach reach_state(uint32_t object)
 {
-    reach r = {.object = object, .rows = {.run = 1}, .bytes = {.run = 1}};
-    return r;
+    return (reach){.object = object, .hi = 1, .row_end = 1};
 }
 
 // ---- comparing
@@ -258,17 +284,43 @@ bool lattice_covers(const lattice *a, const lattice *b)
            memcmp(a->dim, b->dim, a->n * sizeof *a->dim) == 0;
 }
 
-bool reaches_meet(const reach *a, const reach *b, bool *unsure)
+static lattice rows_of(const reach *r)
 {
-    bool doubt = false;
-    bool meet = a->object == b->object && lattices_meet(&a->rows, &b->rows, &doubt) &&
-                lattices_meet(&a->bytes, &b->bytes, &doubt);
-    *unsure = doubt || (meet && (a->inexact || b->inexact));
-    return meet;
+    lattice l = {.run = (uint64_t)r->row_end - r->row};
+    if (r->shape) {
+        l = r->shape->rows;
+    }
+    l.off = r->row;
+    return l;
 }
 
-bool reach_covers(const reach *a, const reach *b)
+static lattice bytes_of(const reach *r)
 {
-    return a->object == b->object && lattice_covers(&a->rows, &b->rows) &&
-           lattice_covers(&a->bytes, &b->bytes);
+    lattice l = {.run = r->hi - r->lo};
+    if (r->shape && r->shape->bytes.n) {
+        l = r->shape->bytes;
+    }
+    l.off = r->lo;
+    return l;
+}
+
+bool shapes_meet(const reach *a, const reach *b, bool *unsure)
+{
+    lattice ra = rows_of(a), rb = rows_of(b), ba = bytes_of(a), bb = bytes_of(b);
+    return lattices_meet(&ra, &rb, unsure) && lattices_meet(&ba, &bb, unsure);
+}
+
+bool shapes_cover(const reach *a, const reach *b)
+{
+    lattice ra = rows_of(a), rb = rows_of(b), ba = bytes_of(a), bb = bytes_of(b);
+    return lattice_covers(&ra, &rb) && lattice_covers(&ba, &bb);
+}
+
+bool rows_cover(const reach *a, const reach *b)
+{
+    if (b->row < a->row || b->row_end > a->row_end) {
+        return false;
+    }
+    lattice ra = rows_of(a), rb = rows_of(b);
+    return !a->shape || lattice_covers(&ra, &rb);
 }

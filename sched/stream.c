@@ -1,7 +1,5 @@
 #include "sched/stream.h"
 
-#include "sched/cost.h"
-
 // Replication is a worklist: an instruction is put on it whenever it gains a stream, at most
 // STREAM_COUNT times.
 
@@ -153,20 +151,7 @@ static void chain_writers(planner *pl)
     }
 }
 
-void choose_engines(ir *p)
-{
-    enum { DST, ENGINE = 2 };  // of memset
-    for (uint32_t i = 0; p->target->gen >= 3 && i < p->instrs.n; i++) {
-        ir_instr *in = &p->instrs.at[i];
-        const ir_arg *a = &p->args.at[in->args];
-        if (in->op == ISA_memset && in->nargs > ENGINE && a[ENGINE].v == ISAE_engine_unknown &&
-            p->tensors.at[p->views.at[a[DST].v].tensor].buffer == BUF_PSUM) {
-            in->engine = ENG_GPSIMD;
-        }
-    }
-}
-
-void stream_plan_make(arena *mem, program *pr, stream_plan *sp)
+void stream_plan_make(arena *mem, const program *pr, stream_plan *sp)
 {
     const ir *p = pr->ir;
     *sp = (stream_plan){0};
@@ -174,12 +159,6 @@ void stream_plan_make(arena *mem, program *pr, stream_plan *sp)
     sp->mask = NEW_N(mem, stream_mask, p->instrs.n);
     planner pl = {.mem = mem, .p = p, .sp = sp};
     find_loops(&pl);
-    pr->dmas.n = 0;
-    for (uint32_t i = 0; i < p->instrs.n; i++) {
-        if (p->instrs.at[i].engine == ENG_DMA) {
-            vec_push(mem, &pr->dmas, dma_plan(p, i, NULL, NULL));
-        }
-    }
     if (p->registers) {
         chain_writers(&pl);
     }
@@ -325,95 +304,39 @@ static uint16_t engines_of(const ir *p, const dma_side *dst, const dma_side *src
     return m ? m : 1;
 }
 
-dma_info dma_plan(const ir *p, uint32_t instr, dma_side *dst_out, dma_side *src_out)
+static bool is_named(const isa_param *par, const char *head)
+{
+    return par->name[0] == head[0] && strncmp(par->name, head, strlen(head)) == 0;
+}
+
+void dma_plan(const ir *p, uint32_t instr, dma_planned *out)
 {
     const ir_instr *in = &p->instrs.at[instr];
     const isa_info *row = &isa_table[in->op];
-    dma_side dst = {0}, src = {0};
+    *out = (dma_planned){.info.instr = instr};
+    dma_info *d = &out->info;
+    dma_side *dst = &out->dst, *src = &out->src;
     uint32_t dge = ISAE_dge_mode_unknown, engine = ISAE_engine_unknown;
-    dma_info d = {.instr = instr};
     for (uint32_t k = 0; k < in->nargs; k++) {
         ir_arg a = p->args.at[in->args + k];
         if (row->params[k].type == PT_DGE && a.kind == IRA_ENUM) {
             dge = a.v;
         } else if (row->params[k].type == PT_ENGINE && a.kind == IRA_ENUM) {
             engine = a.v;
-        } else if (a.kind == IRA_INT && strcmp(row->params[k].name, "priority") == 0) {
-            d.priority = (uint8_t)(a.v & 3);
-        } else {
-            add_sides(p, a, strncmp(row->params[k].name, "dst", 3) == 0 ? &dst : &src);
+        } else if (a.kind == IRA_INT && is_named(&row->params[k], "priority")) {
+            d->priority = (uint8_t)(a.v & 3);
+        } else if (a.kind == IRA_VIEW || a.kind == IRA_LIST) {
+            add_sides(p, a, is_named(&row->params[k], "dst") ? dst : src);
         }
     }
-    d.dge = choose_dge(p, &dst, &src, dge, engine);
-    d.trigger = trigger_of(engine, d.dge);
-    d.ring = (uint8_t)ring_of(&d, engine, &dst, &src);
+    d->dge = choose_dge(p, dst, src, dge, engine);
+    d->trigger = trigger_of(engine, d->dge);
+    d->ring = (uint8_t)ring_of(d, engine, dst, src);
     if (row->group == ISAG_NCC || in->op == ISA_sendrecv || in->op == ISA_core_barrier) {
-        d.ring = RING_GROUP;
+        d->ring = RING_GROUP;
     }
-    d.engines = engines_of(p, &dst, &src);
-    uint64_t pieces = dst.pieces > src.pieces ? dst.pieces : src.pieces;
-    d.descriptors = pieces > UINT32_MAX ? UINT32_MAX : (uint32_t)pieces;
-    d.bytes = dst.bytes > src.bytes ? dst.bytes : src.bytes;
-    if (dst_out) {
-        *dst_out = dst;
-    }
-    if (src_out) {
-        *src_out = src;
-    }
-    return d;
-}
-
-static bool asks(const ir *p, const ir_instr *in)
-{
-    for (uint32_t k = 0; k < in->nargs; k++) {
-        ir_arg a = p->args.at[in->args + k];
-        unsigned type = isa_table[in->op].params[k].type;
-        if (a.kind == IRA_ENUM && ((type == PT_DGE && a.v != ISAE_dge_mode_unknown) ||
-                                   (type == PT_ENGINE && a.v != ISAE_engine_unknown))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// Busy time of each engine; of GpSimd without what it does for transfers in *computing.
-static void sum_busy(const program *pr, int64_t busy[ENG_COUNT], int64_t *computing)
-{
-    coster cs;
-    coster_init(&cs, pr->ir, machine_of(pr->ir->target));
-    *computing = 0;
-    for (uint32_t i = 0; i < pr->ir->instrs.n; i++) {
-        cost c;
-        cost_of(&cs, i, &c);
-        bool started = c.kind == CK_DMA && c.unit == DU_GPSIMD;
-        unsigned e = started ? ENG_GPSIMD : pr->ir->instrs.at[i].engine;
-        busy[e] += c.kind == CK_DMA && !started ? 0 : c.issue_ps;
-        *computing += !started && e == ENG_GPSIMD ? c.issue_ps : 0;
-    }
-}
-
-void choose_generators(program *pr)
-{
-    const ir *p = pr->ir;
-    int64_t busy[ENG_COUNT] = {0}, computing;
-    if (p->target->gen < 3) {
-        return;
-    }
-    sum_busy(pr, busy, &computing);
-    for (unsigned e = 0; e < ENG_COUNT; e++) {
-        if (!computing || busy[e] > busy[ENG_GPSIMD]) {
-            return;
-        }
-    }
-    for (uint32_t k = 0; k < pr->dmas.n; k++) {
-        dma_info *d = &pr->dmas.at[k];
-        dma_side dst, src;
-        dma_plan(p, d->instr, &dst, &src);
-        if (d->dge != ISAE_dge_mode_swdge || asks(p, &p->instrs.at[d->instr]) || dst.indexed ||
-            src.indexed || (src.any && dst.dtype != src.dtype)) {
-            continue;
-        }
-        d->dge = ISAE_dge_mode_hwdge;
-        d->trigger = d->ring == RING_STORE ? ENG_SCALAR : ENG_SYNC;
-    }
+    d->engines = engines_of(p, dst, src);
+    uint64_t pieces = dst->pieces > src->pieces ? dst->pieces : src->pieces;
+    d->descriptors = pieces > UINT32_MAX ? UINT32_MAX : (uint32_t)pieces;
+    d->bytes = dst->bytes > src->bytes ? dst->bytes : src->bytes;
 }

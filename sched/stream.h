@@ -8,6 +8,19 @@
 typedef uint16_t stream_mask;  // bit s: stream s
 _Static_assert(STREAM_COUNT <= 16, "stream_mask");
 
+// Takes the lowest stream out of *m, which has one.
+static inline uint32_t stream_take(stream_mask *m)
+{
+    uint32_t s = (uint32_t)__builtin_ctz(*m);
+    *m = (stream_mask)(*m & (*m - 1));
+    return s;
+}
+
+static inline bool one_stream(stream_mask m)
+{
+    return (m & (m - 1)) == 0;
+}
+
 // A register loop; number 0 is the whole program.
 typedef struct loop_node {
     uint32_t first, last;  // loop_for or loop_while, and its loop_end
@@ -22,22 +35,13 @@ typedef struct stream_plan {
     stream_mask *mask;  // of each instruction; never 0
 } stream_plan;
 
-// Engines that the kernel leaves open and that give the same bits: from trn2 on GpSimd fills PSUM, as
-// published profiles show, so that Vector's copies out of PSUM do not hold up the next tile's start.
-void choose_engines(ir *p);
-
-// Requires: a verified program. Fills: pr->dmas. Time: linear.
+// Requires: a verified program; pr->dmas (digest.h). Time: linear.
 //
 // Every sequencer and ring has registers of its own. So an instruction that writes a register
 // (register_move, register_load) has a copy in each stream that reads the register, directly or
 // through other registers; a loop in each stream that has an instruction in its body, or needs its
 // counter.
-void stream_plan_make(arena *mem, program *pr, stream_plan *sp);
-
-// Moves transfers whose descriptors the kernel leaves open from GpSimd to the hardware generators, if
-// GpSimd computes too and would be the busiest engine: loads to Sync's, stores to Scalar's. Requires:
-// pr->dmas.
-void choose_generators(program *pr);
+void stream_plan_make(arena *mem, const program *pr, stream_plan *sp);
 
 // The loop that instruction `first` opens.
 uint32_t loop_at(const stream_plan *sp, uint32_t first);
@@ -50,8 +54,12 @@ typedef struct dma_side {
     uint64_t pieces, bytes;  // contiguous pieces
 } dma_side;
 
-// Ring and split of one DMA instruction. dst, src may be NULL.
-dma_info dma_plan(const ir *p, uint32_t instr, dma_side *dst, dma_side *src);
+// Ring and split of one DMA instruction.
+typedef struct dma_planned {
+    dma_info info;
+    dma_side dst, src;
+} dma_planned;
+void dma_plan(const ir *p, uint32_t instr, dma_planned *out);
 
 static inline bool instr_opens_loop(const ir_instr *in)
 {

@@ -95,7 +95,9 @@ static void through_spills(arena *mem, chooser c, uint32_t n, uint64_t budget, c
     ir *p = random_program_make(mem, c, n);
     liveness lv = {0};
     spill_report report = {0};
-    live_compute(mem, p, &lv);
+    access_table acc;
+    access_table_make(mem, p, &acc);
+    live_compute(mem, p, &acc, &lv);
     if (!spill_sbuf(mem, p, &lv, budget, &report)) {
         require(report.needs_bytes > 0, "no reason why nothing can be spilled");
         return;
