@@ -24,7 +24,8 @@ typedef struct arena {
     // Where blocks come from; set before the first allocation. NULL: the C library and, for large
     // blocks, mappings on huge pages. Must outlive the arena.
     const nki_allocator *from;
-    struct arena *parent, *scratch, *next;  // of a scratch arena; the newest of its own; the one before
+    struct arena *parent, *scratch,
+        *next;  // of a scratch arena; the newest of its own; the one before
 } arena;
 
 typedef struct arena_mark {

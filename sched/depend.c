@@ -8,9 +8,9 @@
 //   second, which waits for it;
 // * a later read of the same streams does, and it is a read too.
 //
-// When the later one stands in an inner loop that the first is not in, only at the loop's end: until
-// then others in the loop have to be held against the first, since how the streams of the loop wait
-// for each other is not seen from here.
+// When the later one stands in an inner loop that the first is not in, only at the loop's end:
+// until then others in the loop have to be held against the first, since how the streams of the
+// loop wait for each other is not seen from here.
 //
 // Stretches whose lists have become equal (empty, before an access is added to both) are joined. So
 // each access makes at most two stretches, and a stretch is passed again only by accesses that are
@@ -18,7 +18,8 @@
 
 enum {
     READERS_FREE = 64,    // ranks within which readers of one place may change places
-    GRANULES_MIN = 2048,  // of an object; more when it has many accesses
+    CHIP_SHIFT = 4,       // granules of 16 bytes on chip
+    GRANULES_MIN = 2048,  // of an object in HBM; more when it has many accesses
     GRANULES_EACH = 4,
     LEVELS = 6,  // of a map's bits
 };
@@ -40,12 +41,12 @@ typedef struct past {
 
 typedef struct node {
     uint32_t past;
-    uint32_t next;  // + 1
+    uint32_t next;   // + 1
     uint32_t until;  // 0, or: leaves the list when this inner loop has been passed
 } node;
 
-// The stretches of an object. Bit g of level 0: a stretch begins at granule g; bit w of level l + 1:
-// word w of level l is not 0.
+// The stretches of an object. Bit g of level 0: a stretch begins at granule g; bit w of level l +
+// 1: word w of level l is not 0.
 typedef struct object_map {
     bool written;
     uint8_t shift;  // of a granule
@@ -65,6 +66,7 @@ struct depend {
     const access_table *acc;
     objects obj;
     object_map *maps;
+    uint8_t traits[ISA_COUNT];  // TRAIT_*
     VEC(past) pasts;
     VEC(uint32_t) spare_pasts;
     VEC(node) nodes;
@@ -74,6 +76,8 @@ struct depend {
     // The level at hand.
     issue_order order;
     const depend_sink *sink;
+    depend_pair pair;  // NULL, or: pairs are asked for, of the block at hand
+    void *pair_ctx;
     uint32_t level;
     bool carried;
     uint32_t child;  // the inner loop being passed, else 0
@@ -85,28 +89,43 @@ struct depend {
 
 typedef void (*touch_fn)(depend *d, uint32_t instr, const reach *r, bool write);
 
-// What the host sees of a program, in order.
-static bool prints(const ir_instr *in)
+enum { TRAIT_PRINTS = 1, TRAIT_DRAWS = 2, TRAIT_FOLDS = 4 };
+
+// What an instruction uses besides memory: what the host sees of a program, in order; the random
+// generators; an engine's accumulators.
+static uint8_t traits_of(isa_id op)
 {
-    return in->op == ISA_device_print || in->op == ISA_host_call;
+    uint8_t t = 0;
+    switch (op) {
+    case ISA_device_print:
+    case ISA_host_call: t = TRAIT_PRINTS; break;
+    case ISA_rng:
+    case ISA_rand2:
+    case ISA_dropout:
+    case ISA_set_rng_seed:
+    case ISA_rand_set_state:
+    case ISA_rand_get_state: t = TRAIT_DRAWS; break;
+    case ISA_activation_reduce: t = TRAIT_FOLDS; break;
+    default: break;
+    }
+    for (uint32_t k = 0; k < isa_table[op].nparams; k++) {
+        t |= isa_table[op].params[k].type == PT_REDCMD ? TRAIT_FOLDS : 0;
+    }
+    return t;
 }
 
-static bool draws(const ir_instr *in)
+static bool names_register(const ir *p, ir_arg a)
 {
-    return in->op == ISA_rng || in->op == ISA_rand2 || in->op == ISA_dropout ||
-           in->op == ISA_set_rng_seed || in->op == ISA_rand_set_state ||
-           in->op == ISA_rand_get_state;
-}
-
-static bool folds(const ir_instr *in)
-{
-    const isa_info *row = &isa_table[in->op];
-    for (uint32_t k = 0; k < row->nparams; k++) {
-        if (row->params[k].type == PT_REDCMD) {
+    if (a.kind == IRA_VIEW) {
+        uint32_t dyn = ir_view_at(p, a.v).dyn;
+        return dyn && p->dyns.at[dyn].kind == DYN_REG;
+    }
+    for (uint32_t k = 0; a.kind == IRA_LIST && k < (uint32_t)a.aux; k++) {
+        if (names_register(p, p->args.at[a.v + k])) {
             return true;
         }
     }
-    return in->op == ISA_activation_reduce;
+    return a.kind == IRA_REG;
 }
 
 static void touch_registers(depend *d, uint32_t i, touch_fn touch)
@@ -114,32 +133,36 @@ static void touch_registers(depend *d, uint32_t i, touch_fn touch)
     const ir *p = d->p;
     const ir_instr *in = &p->instrs.at[i];
     reach r = reach_state(OBJ_REGISTERS);
+    bool reads = false, writes = false;
     for (uint32_t k = 0; k < in->nargs; k++) {
-        ir_arg a = p->args.at[in->args + k];
-        if (a.kind == IRA_REG) {
-            touch(d, i, &r, isa_table[in->op].params[k].type == PT_REGOUT);
-        } else if (a.kind == IRA_VIEW || a.kind == IRA_LIST) {
-            touch(d, i, &r, false);
+        if (names_register(p, p->args.at[in->args + k])) {
+            *(isa_table[in->op].params[k].type == PT_REGOUT ? &writes : &reads) = true;
         }
+    }
+    if (writes) {
+        touch(d, i, &r, true);
+    }
+    if (reads) {
+        touch(d, i, &r, false);
     }
 }
 
-// with_pairs: what one stream's own order keeps apart, too.
-static void touch_states(depend *d, uint32_t i, bool with_pairs, touch_fn touch)
+static void touch_states(depend *d, uint32_t i, touch_fn touch)
 {
     const ir_instr *in = &d->p->instrs.at[i];
+    uint8_t traits = d->traits[in->op];
     reach r = reach_state(OBJ_PRINT);
-    if (prints(in)) {
+    if (traits & TRAIT_PRINTS) {
         touch(d, i, &r, true);
     }
-    if (draws(in)) {
+    if (traits & TRAIT_DRAWS) {
         r.object = OBJ_RANDOM;
         touch(d, i, &r, true);
     }
-    if (!with_pairs) {
+    if (!d->pair) {
         return;
     }
-    if ((in->engine == ENG_VECTOR || in->engine == ENG_SCALAR) && folds(in)) {
+    if ((traits & TRAIT_FOLDS) && (in->engine == ENG_VECTOR || in->engine == ENG_SCALAR)) {
         r.object = in->engine == ENG_VECTOR ? OBJ_ACC_VECTOR : OBJ_ACC_SCALAR;
         touch(d, i, &r, true);
     }
@@ -162,7 +185,7 @@ static void touch_shared(depend *d, uint32_t i, touch_fn touch)
     }
 }
 
-static void touch_all(depend *d, uint32_t i, bool with_pairs, touch_fn touch)
+static void touch_all(depend *d, uint32_t i, touch_fn touch)
 {
     const ir_instr *in = &d->p->instrs.at[i];
     // Writes, which stand last, go first: a read may drop what the write has to be compared with.
@@ -171,7 +194,7 @@ static void touch_all(depend *d, uint32_t i, bool with_pairs, touch_fn touch)
         reach r = reach_of(d->p, &d->obj, ir_view_ref(d->p, a.view));
         touch(d, i, &r, (a.kind & ACC_WRITE) != 0);
     }
-    touch_states(d, i, with_pairs, touch);
+    touch_states(d, i, touch);
     if (in->op == ISA_core_barrier) {
         touch_shared(d, i, touch);
     }
@@ -179,26 +202,57 @@ static void touch_all(depend *d, uint32_t i, bool with_pairs, touch_fn touch)
 
 // ---- stretches
 
-static void note_bounds(depend *d, uint32_t i, const reach *r, bool write)
+// Where memory is cut for r: at its ends; for a pattern with gaps, where its outermost stride
+// begins and ends, since such patterns lie side by side, and a cut within a gap tells none from
+// another.
+static void ends_of(const reach *r, uint64_t *lo, uint64_t *hi)
 {
-    object_map *m = &d->maps[r->object];
-    (void)i;
-    m->written |= write;
-    m->accesses++;
-    m->bounds |= r->lo | r->hi;
+    *lo = r->lo;
+    *hi = r->hi;
+    if (r->shape && r->shape->bytes.n) {
+        uint64_t stride = r->shape->bytes.dim[r->shape->bytes.n - 1].stride;
+        *lo -= *lo % stride;
+        *hi += (stride - *hi % stride) % stride;
+    }
 }
 
-// Granules as fine as the bounds ask for, but not more of them than the accesses are worth.
+// All accesses are known in advance: of HBM, where they begin and end; of the chip and of states it
+// is enough who is written.
+static void note_accesses(depend *d)
+{
+    const ir *p = d->p;
+    for (uint32_t k = 0; k < d->acc->all.n; k++) {
+        access a = d->acc->all.at[k];
+        object_map *m = &d->maps[d->obj.of[p->views.at[a.view].tensor]];
+        m->written |= (a.kind & ACC_WRITE) != 0;
+        if (m >= d->maps + OBJ_FIRST_HBM) {
+            reach r = reach_of(p, &d->obj, ir_view_ref(p, a.view));
+            uint64_t lo, hi;
+            ends_of(&r, &lo, &hi);
+            m->accesses++;
+            m->bounds |= lo | hi;
+        }
+    }
+    for (uint32_t o = OBJ_PRINT; o < OBJ_FIRST_HBM; o++) {
+        d->maps[o].written = true;
+    }
+    for (uint32_t t = 0; t < p->tensors.n && p->grid > 1; t++) {
+        d->maps[d->obj.of[t]].written |= p->tensors.at[t].buffer == BUF_SHARED;  // by a barrier
+    }
+}
+
+// Granules in HBM: as fine as the bounds ask for, but not more of them than the accesses are worth.
 static void size_map(depend *d, uint32_t o)
 {
     object_map *m = &d->maps[o];
     uint64_t bytes = d->obj.bytes[o] ? d->obj.bytes[o] : 1;
     uint64_t most = (uint64_t)m->accesses * GRANULES_EACH;
     most = most < GRANULES_MIN ? GRANULES_MIN : most;
-    while (m->shift < 48 && !(m->bounds >> m->shift & 1)) {
+    m->shift = o < OBJ_FIRST_HBM && bytes > 1 ? CHIP_SHIFT : 0;
+    while (m->bounds && !(m->bounds >> m->shift & 1)) {
         m->shift++;
     }
-    while ((bytes - 1) >> m->shift >= most) {
+    while (o >= OBJ_FIRST_HBM && (bytes - 1) >> m->shift >= most) {
         m->shift++;
     }
     m->granules = (uint32_t)((bytes - 1) >> m->shift) + 1;
@@ -320,9 +374,10 @@ depend *depend_new(arena *mem, program *pr, const stream_plan *sp, const access_
     objects_make(mem, d->p, &d->obj);
     d->maps = NEW_N(mem, object_map, d->obj.n);
     d->child_need = NEW_N(mem, need_set, STREAM_COUNT);
-    for (uint32_t i = 0; i < d->p->instrs.n; i++) {
-        touch_all(d, i, true, note_bounds);
+    for (int op = 0; op < ISA_COUNT; op++) {
+        d->traits[op] = traits_of((isa_id)op);
     }
+    note_accesses(d);
     for (uint32_t o = 0; o < d->obj.n; o++) {
         if (d->maps[o].written) {
             size_map(d, o);
@@ -344,27 +399,22 @@ static void require(need_set *need, stream_mask streams, uint32_t rank)
 
 static uint8_t covered(const reach *r, const past *q)
 {
-    return reach_covers(r, &q->r)                ? KILL_ALL
+    return reach_covers(r, &q->r)              ? KILL_ALL
            : !r->shape && rows_cover(r, &q->r) ? KILL_PART
-                                                 : KILL_NOT;
-}
-
-static bool pairs_up(const depend *d, uint32_t i, const past *q)
-{
-    return d->sink->pair && !d->carried && d->sp->loop_of[i] == d->sp->loop_of[q->instr];
+                                               : KILL_NOT;
 }
 
 // Readers of one place. A later one of the same streams stands for the earlier; where instructions
 // may change places, only when it is told to stay behind it.
 static void compare_reads(depend *d, uint32_t i, const reach *r, past *q)
 {
-    bool older = !d->sink->pair || d->order.rank[i] - d->order.rank[q->instr] > READERS_FREE;
+    bool older = !d->pair || d->order.rank[i] - d->order.rank[q->instr] > READERS_FREE;
     if (d->carried || !older || q->streams != d->sp->mask[i] || q->instr == i) {
         return;
     }
     q->kill = covered(r, q);
-    if (q->kill && pairs_up(d, i, q)) {
-        d->sink->pair(d->sink->ctx, q->instr, i);
+    if (q->kill && d->pair) {
+        d->pair(d->pair_ctx, q->instr, i);
     }
 }
 
@@ -385,15 +435,15 @@ static void compare(depend *d, uint32_t i, const reach *r, bool write, past *q)
         return;
     }
     // Between entries of one engine's queue no order has to be asked for.
-    if (!same || mask >> STREAM_RING0 || d->sink->pair) {
+    if (!same || mask >> STREAM_RING0 || d->pair) {
         bool unsure, met = reaches_meet(r, &q->r, &unsure);
         *(unsure ? &d->pr->pairs_conservative : &d->pr->pairs_exact) += 1;
         if (!met) {
             return;
         }
         require(&d->need, q->streams, q->rank);
-        if (pairs_up(d, i, q)) {
-            d->sink->pair(d->sink->ctx, q->instr, i);
+        if (d->pair) {
+            d->pair(d->pair_ctx, q->instr, i);
         }
     }
     q->kill = write ? covered(r, q) : KILL_NOT;
@@ -462,7 +512,11 @@ static void touch_past(depend *d, uint32_t i, const reach *r, bool write)
         set_bit(m, 0);
         vec_push(d->mem, &d->touched, r->object);
     }
-    uint32_t g0 = (uint32_t)(r->lo >> m->shift), end = (uint32_t)((r->hi - 1) >> m->shift) + 1;
+    uint64_t lo, hi;
+    ends_of(r, &lo, &hi);
+    uint64_t past_end = ((hi - 1) >> m->shift) + 1;
+    uint32_t g0 = (uint32_t)(lo >> m->shift);
+    uint32_t end = past_end < m->granules ? (uint32_t)past_end : m->granules;
     cut(d, m, g0);
     cut(d, m, end);
     d->stamp++;
@@ -540,9 +594,6 @@ static void require_stated(depend *d, uint32_t i)
             last = d->sp->loops.at[child].last;
         }
         require(&d->need, d->sp->mask[from], d->order.rank[last]);
-        if (d->sink->pair && home == d->sp->loop_of[i]) {
-            d->sink->pair(d->sink->ctx, from, i);
-        }
     }
 }
 
@@ -550,9 +601,7 @@ static void report(depend *d, uint32_t i)
 {
     stream_mask m = d->sp->mask[i];
     if (!d->child) {
-        if (d->sink->item) {
-            d->sink->item(d->sink->ctx, i, m, &d->need, d->carried);
-        }
+        d->sink->item(d->sink->ctx, i, m, &d->need, d->carried);
         return;
     }
     while (m) {
@@ -568,7 +617,7 @@ static void end_child(depend *d)
 {
     const loop_node *l = &d->sp->loops.at[d->child];
     d->child = 0;
-    for (stream_mask m = l->streams; m && d->sink->item;) {
+    for (stream_mask m = l->streams; m;) {
         uint32_t s = stream_take(&m);
         d->sink->item(d->sink->ctx, l->first, (stream_mask)(1u << s), &d->child_need[s],
                       d->carried);
@@ -585,7 +634,7 @@ static void sweep(depend *d, uint32_t lo, uint32_t hi)
             memset(d->child_need, 0, STREAM_COUNT * sizeof *d->child_need);
         }
         memset(&d->need, 0, sizeof d->need);
-        touch_all(d, i, d->sink->pair != NULL, touch_past);
+        touch_all(d, i, touch_past);
         if (!d->carried) {
             require_stated(d, i);
         }
@@ -603,14 +652,39 @@ void depend_level(depend *d, issue_order order, uint32_t loop, const depend_sink
     uint32_t lo = loop ? d->order.rank[l->first] : 0;
     uint32_t hi = loop ? d->order.rank[l->last] - 1 : d->p->instrs.n;
     d->sink = sink;
+    d->pair = NULL;
     d->level = loop;
     d->child = 0;
     d->carried = false;
     forget_all(d);
     sweep(d, lo, hi);
-    if (loop && sink->second_sweep) {
+    if (loop) {
         d->carried = true;
         sink->second_sweep(sink->ctx);
         sweep(d, lo, hi);
+    }
+}
+
+void depend_pairs(depend *d, issue_order order, depend_pair pair, void *ctx)
+{
+    const ir *p = d->p;
+    d->order = order;
+    d->pair = pair;
+    d->pair_ctx = ctx;
+    d->child = 0;
+    d->carried = false;
+    forget_all(d);
+    for (uint32_t i = 0, first = 0; i < p->instrs.n; i++) {
+        if (instr_is_loop(&p->instrs.at[i])) {
+            first = i + 1;
+            forget_all(d);
+            continue;
+        }
+        touch_all(d, i, touch_past);
+        for (uint32_t k = p->instrs.at[i].deps; k && p->deps.at[k] != IR_DEPS_END; k++) {
+            if (p->deps.at[k] >= first) {
+                pair(ctx, p->deps.at[k], i);
+            }
+        }
     }
 }

@@ -17,8 +17,8 @@ typedef struct issue_order {
     const uint32_t *rank;   // by instruction
 } issue_order;
 
-// Of each stream in `streams`: the rank of the latest item that is depended on (of a loop: the rank of
-// its loop_end).
+// Of each stream in `streams`: the rank of the latest item that is depended on (of a loop: the rank
+// of its loop_end).
 typedef struct need_set {
     stream_mask streams;
     uint32_t rank[STREAM_COUNT];
@@ -31,10 +31,6 @@ typedef struct depend_sink {
     void (*item)(void *ctx, uint32_t instr, stream_mask streams, const need_set *need,
                  bool carried);
     void (*second_sweep)(void *ctx);
-    // NULL, or: each pair within one level and loop, same stream included, and of what is not memory
-    // too: accumulators, generators, registers (all that matters when instructions of one stream
-    // change places). Then item and second_sweep may be NULL.
-    void (*pair)(void *ctx, uint32_t from, uint32_t to);
     void *ctx;
 } depend_sink;
 
@@ -45,5 +41,12 @@ depend *depend_new(arena *mem, program *pr, const stream_plan *sp, const access_
 // Time: linear in the instructions of the level, inner loops included, times the accesses that
 // share a stretch of memory (few).
 void depend_level(depend *d, issue_order order, uint32_t loop, const depend_sink *sink);
+
+// Calls pair for instructions of one block (a run between loop instructions) of which one depends
+// on the other, of one stream too, and through what is not memory too: accumulators, generators,
+// registers. That is all that matters when instructions of a block change places. Enough pairs that
+// all others follow from them.
+typedef void (*depend_pair)(void *ctx, uint32_t from, uint32_t to);
+void depend_pairs(depend *d, issue_order order, depend_pair pair, void *ctx);
 
 #endif

@@ -4,7 +4,8 @@
 #include "sched/access.h"
 #include "sched/cost.h"
 
-// What the steps of schedule() ask of each instruction, found once: it holds for one state of the IR.
+// What the steps of schedule() ask of each instruction, found once: it holds for one state of the
+// IR.
 
 typedef struct instr_time {
     int64_t issue_ps, latency_ps, work_ps;  // as in cost
@@ -19,16 +20,17 @@ typedef struct digest {
     coster cost;
 } digest;
 
-// Requires: a verified program; addr_part of the kernel's own addresses, 0 of others. Fills: pr->dmas.
-// Time: linear.
+// Requires: a verified program; addr_part of the kernel's own addresses, 0 of others. Fills:
+// pr->dmas. Time: linear.
 void digest_make(arena *mem, program *pr, digest *d);
 
-// Engines that the kernel leaves open and that give the same bits: from trn2 on GpSimd fills PSUM, as
-// published profiles show, so that Vector's copies out of PSUM do not hold up the next tile's start.
+// Engines that the kernel leaves open and that give the same bits: from trn2 on GpSimd fills PSUM,
+// as published profiles show, so that Vector's copies out of PSUM do not hold up the next tile's
+// start.
 void choose_engines(ir *p, digest *d);
-// Moves transfers whose descriptors the kernel leaves open from GpSimd to the hardware generators, if
-// GpSimd computes too and would be the busiest engine: loads to Sync's, stores to Scalar's. times:
-// d->time follows.
+// Moves transfers whose descriptors the kernel leaves open from GpSimd to the hardware generators,
+// if GpSimd computes too and would be the busiest engine: loads to Sync's, stores to Scalar's.
+// times: d->time follows.
 void choose_generators(program *pr, digest *d, bool times);
 
 #endif

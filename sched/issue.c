@@ -3,10 +3,6 @@
 // List scheduling. Within a block (instructions between loop instructions) each stream takes, when
 // it is free, the instruction that is ready and has the longest chain of costs behind it.
 
-typedef struct edge {
-    uint32_t to, next;  // next of the same origin: index + 1
-} edge;
-
 typedef struct waiting {
     int64_t key;  // time it is ready; or, negated, the chain behind it
     uint32_t instr;
@@ -14,18 +10,24 @@ typedef struct waiting {
 
 typedef VEC(waiting) heap;
 
+typedef struct entry {
+    int64_t chain;      // picoseconds from its start to the end of the block
+    int64_t ready;      // when the last of its predecessors is complete
+    uint32_t blockers;  // instructions yet to be issued before it
+    uint32_t after;     // first of those that wait for it, in lister.after
+} entry;
+
 typedef struct lister {
     arena *mem;
     program *pr;
     const ir *p;
     const stream_plan *sp;
     const digest *dg;
-    uint32_t *block;  // of each instruction
-    uint32_t *head;   // of each instruction: edge + 1
-    VEC(edge) edges;
-    uint32_t *blockers;  // instructions yet to be issued before it
-    int64_t *chain;      // picoseconds from its start to the end of the block
-    int64_t *ready;      // when the last of its predecessors is complete
+    entry *of;  // of each instruction, and one more
+    // Who waits for whom: of each instruction, one after the other, those that it waits for; and
+    // turned round.
+    VEC(uint32_t) before;
+    uint32_t *after;
     heap early[STREAM_COUNT], open[STREAM_COUNT];
     int64_t free_at[STREAM_COUNT];
     uint32_t *instr, n;
@@ -70,24 +72,33 @@ static waiting heap_pop(heap *h)
 
 // ---- the graph
 
-static bool is_loop(const ir_instr *in)
-{
-    return instr_opens_loop(in) || in->op == ISA_loop_end;
-}
-
+// Called with ascending `to`.
 static void add_edge(void *ctx, uint32_t from, uint32_t to)
 {
     lister *l = ctx;
-    if (l->block[from] != l->block[to] || is_loop(&l->p->instrs.at[from]) ||
-        is_loop(&l->p->instrs.at[to])) {
+    if (l->before.n && l->of[to].blockers && l->before.at[l->before.n - 1] == from) {
         return;
     }
-    if (l->head[from] && l->edges.at[l->head[from] - 1].to == to) {
-        return;
+    vec_push(l->mem, &l->before, from);
+    l->of[to].blockers++;
+    l->of[from].after++;
+}
+
+// Turns `before` round: from numbers of those that wait to where they stand.
+static void turn(lister *l)
+{
+    uint32_t n = l->p->instrs.n, at = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        at += l->of[i].after;
+        l->of[i].after = at;
     }
-    vec_push(l->mem, &l->edges, ((edge){to, l->head[from]}));
-    l->head[from] = l->edges.n;
-    l->blockers[to]++;
+    l->of[n].after = at;
+    l->after = NEW_N(l->mem, uint32_t, at);
+    for (uint32_t i = n, k = l->before.n; i-- > 0;) {
+        for (uint32_t b = l->of[i].blockers; b; b--) {
+            l->after[--l->of[l->before.at[--k]].after] = i;
+        }
+    }
 }
 
 // Its own time: until what it makes is there, and the stream is free.
@@ -101,11 +112,11 @@ static void measure(lister *l)
 {
     for (uint32_t i = l->p->instrs.n; i-- > 0;) {
         int64_t behind = 0;
-        for (uint32_t e = l->head[i]; e; e = l->edges.at[e - 1].next) {
-            int64_t v = l->chain[l->edges.at[e - 1].to];
+        for (uint32_t e = l->of[i].after; e < l->of[i + 1].after; e++) {
+            int64_t v = l->of[l->after[e]].chain;
             behind = v > behind ? v : behind;
         }
-        l->chain[i] = behind + spent(l, i);
+        l->of[i].chain = behind + spent(l, i);
     }
 }
 
@@ -114,7 +125,7 @@ static void measure(lister *l)
 static void enter(lister *l, uint32_t i)
 {
     uint32_t s = (uint32_t)__builtin_ctz(l->sp->mask[i]);
-    heap_push(l->mem, &l->early[s], (waiting){l->ready[i], i});
+    heap_push(l->mem, &l->early[s], (waiting){l->of[i].ready, i});
 }
 
 static void issue(lister *l, uint32_t i, uint32_t s, int64_t now)
@@ -130,11 +141,11 @@ static void issue(lister *l, uint32_t i, uint32_t s, int64_t now)
         l->free_at[s] = now + (t->work_ps > t->issue_ps ? t->work_ps : t->issue_ps);
     }
     int64_t done = now + spent(l, i);
-    for (uint32_t e = l->head[i]; e; e = l->edges.at[e - 1].next) {
-        uint32_t to = l->edges.at[e - 1].to;
-        l->ready[to] = l->ready[to] > done ? l->ready[to] : done;
-        if (--l->blockers[to] == 0) {
-            enter(l, to);
+    for (uint32_t e = l->of[i].after; e < l->of[i + 1].after; e++) {
+        entry *to = &l->of[l->after[e]];
+        to->ready = to->ready > done ? to->ready : done;
+        if (--to->blockers == 0) {
+            enter(l, l->after[e]);
         }
     }
 }
@@ -156,7 +167,7 @@ static void run_block(lister *l, uint32_t lo, uint32_t hi)
 {
     memset(l->free_at, 0, sizeof l->free_at);
     for (uint32_t i = lo; i < hi; i++) {
-        if (l->blockers[i] == 0) {
+        if (l->of[i].blockers == 0) {
             enter(l, i);
         }
     }
@@ -173,7 +184,7 @@ static void run_block(lister *l, uint32_t lo, uint32_t hi)
         heap *early = &l->early[best], *open = &l->open[best];
         while (early->n && early->at[0].key <= when) {
             uint32_t i = heap_pop(early).instr;
-            heap_push(l->mem, open, (waiting){-l->chain[i], i});
+            heap_push(l->mem, open, (waiting){-l->of[i].chain, i});
         }
         issue(l, heap_pop(open).instr, best, when);
     }
@@ -207,26 +218,17 @@ issue_order issue_list(arena *mem, program *pr, const stream_plan *sp, const dig
     l->p = p;
     l->sp = sp;
     l->dg = dg;
-    l->block = NEW_N(mem, uint32_t, n);
-    l->head = NEW_N(mem, uint32_t, n);
-    l->blockers = NEW_N(mem, uint32_t, n);
-    l->chain = NEW_N(mem, int64_t, n);
-    l->ready = NEW_N(mem, int64_t, n);
-    for (uint32_t i = 1; i < n; i++) {
-        l->block[i] =
-            l->block[i - 1] + (is_loop(&p->instrs.at[i]) || is_loop(&p->instrs.at[i - 1]));
-    }
-    depend_sink sink = {.pair = add_edge, .ctx = l};
-    issue_order kernel = issue_program(mem, p);
-    for (uint32_t loop = 0; loop < sp->loops.n; loop++) {
-        depend_level(d, kernel, loop, &sink);
-    }
+    l->of = NEW_N(mem, entry, (size_t)n + 1);
+    depend_pairs(d, issue_program(mem, p), add_edge, l);
+    turn(l);
     pr->pairs_exact = pr->pairs_conservative = 0;  // counted again for the order that comes out
     measure(l);
     uint32_t *rank;
     issue_order o = new_order(mem, p, &l->instr, &rank);
     for (uint32_t lo = 0, hi; lo < n; lo = hi) {
-        for (hi = lo + 1; hi < n && l->block[hi] == l->block[lo]; hi++) {
+        hi = lo + 1;
+        while (hi < n && !instr_is_loop(&p->instrs.at[lo]) && !instr_is_loop(&p->instrs.at[hi])) {
+            hi++;
         }
         run_block(l, lo, hi);
     }
@@ -245,8 +247,7 @@ void order_streams(arena *mem, program *pr, digest *dg, const sched_opts *opts)
     stream_plan_make(mem, pr, &sp);
     choose_generators(pr, dg, opts->list);
     depend *d = depend_new(mem, pr, &sp, &dg->acc);
-    issue_order order =
-        opts->list ? issue_list(mem, pr, &sp, dg, d) : issue_program(mem, pr->ir);
+    issue_order order = opts->list ? issue_list(mem, pr, &sp, dg, d) : issue_program(mem, pr->ir);
     synchronise(mem, pr, &sp, d, order);
 }
 

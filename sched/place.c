@@ -32,7 +32,8 @@ typedef struct placer {
     VEC(held_tensor) held[BUF_COUNT];
     uint32_t first_held[BUF_COUNT];  // those before it have been given back
     const digest *dg;
-    int64_t *passed;  // of each instruction: what the busiest engine has done before it, picoseconds
+    int64_t
+        *passed;  // of each instruction: what the busiest engine has done before it, picoseconds
     int64_t notify_ps;  // of a DMA
     uint64_t steps;
 } placer;
@@ -263,8 +264,7 @@ static bool take(placer *pl, buffer_kind b, uint32_t t, uint64_t *addr)
 {
     const ir_tensor *ten = &pl->p->tensors.at[t];
     int64_t now = pl->passed[when_of(pl, t).first];
-    while (pl->first_held[b] < pl->held[b].n &&
-           pl->held[b].at[pl->first_held[b]].until <= now) {
+    while (pl->first_held[b] < pl->held[b].n && pl->held[b].at[pl->first_held[b]].until <= now) {
         give(pl, b);
     }
     while (!space_take(&pl->of[b], ten->size_bytes, align_of(ten), when_of(pl, t), addr)) {

@@ -49,8 +49,8 @@ typedef struct shape {
 } shape;
 
 typedef struct reach {
-    uint64_t lo, hi;        // bytes: the first, and the one behind the last
-    const shape *shape;     // which of the box; NULL: all of it
+    uint64_t lo, hi;     // bytes: the first, and the one behind the last
+    const shape *shape;  // which of the box; NULL: all of it
     uint32_t object;
     uint16_t row, row_end;  // partitions; HBM: 0, 1
     bool inexact;           // may name bytes that are never touched

@@ -66,7 +66,7 @@ typedef struct synchroniser {
     // Saved clocks, in chunks so that none moves; in a loop two each: now, before.
     VEC(ranks *) chunks;
     uint32_t nclocks;
-    uint32_t *clock_of;  // by rank: a saved clock; of what several streams issue: in `several`
+    uint32_t *clock_of;     // by rank: a saved clock; of what several streams issue: in `several`
     VEC(uint32_t) several;  // STREAM_COUNT saved clocks each
     VEC(raw_wait) raw;
     uint32_t replay;  // first sweep's waits, merged again by the second
@@ -374,7 +374,7 @@ static void base_of_inner(const synchroniser *y, const level_info *info, uint32_
 static void sync_level(synchroniser *y, uint32_t loop, level_info *infos)
 {
     const loop_node *l = &y->sp->loops.at[loop];
-    depend_sink sink = {sync_item, sync_second_sweep, NULL, y};
+    depend_sink sink = {sync_item, sync_second_sweep, y};
     y->level = loop;
     y->body = loop ? y->order.rank[l->first] : 0;
     y->raw.n = y->pairs.n = 0;

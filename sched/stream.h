@@ -66,4 +66,9 @@ static inline bool instr_opens_loop(const ir_instr *in)
     return in->op == ISA_loop_for || in->op == ISA_loop_while;
 }
 
+static inline bool instr_is_loop(const ir_instr *in)
+{
+    return instr_opens_loop(in) || in->op == ISA_loop_end;
+}
+
 #endif

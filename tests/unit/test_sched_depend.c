@@ -203,7 +203,7 @@ static found *depend_of(arena *a, const char *text, uint32_t loop)
     stream_plan_make(a, pr, &sp);
     found *f = NEW(a, found);
     f->mem = a;
-    depend_sink sink = {note_item, note_sweep, NULL, f};
+    depend_sink sink = {note_item, note_sweep, f};
     access_table acc;
     access_table_make(a, pr->ir, &acc);
     depend *d = depend_new(a, pr, &sp, &acc);
