@@ -190,6 +190,7 @@ static bool operand_of(binder *b, uint32_t view, opnd *o)
     if (o->l->parts == 0 || o->l->n == 0) {
         return bind_fail(b, "an operand is empty");
     }
+    o->parts = o->l->parts;
     if (v->offset > INT32_MAX * (int64_t)4096 || v->offset < -(INT32_MAX * (int64_t)4096)) {
         return bind_fail(b, "an offset is too large");
     }

@@ -219,7 +219,7 @@ at_hand check_index(check *c, exec *x, const bound *b, const opnd *o)
 {
     const opnd *ix = &x->dp->index[o->index];
     at_hand a = hand_of(c, x, b, ix,
-                        (tile){x->base[ix->base] + ix->offset, ix->ps, ix->l, ix->dtype, ix->size});
+                        exec_tile(x, ix));
     a.index = true;
     return a;
 }
@@ -382,7 +382,7 @@ static void check_output(check *c, uint32_t i)
     const opnd *o = &x->dp->out[i];
     static const bound none;
     at_hand a = hand_of(c, x, &none, o,
-                        (tile){x->base[o->base] + o->offset, o->ps, o->l, o->dtype, o->size});
+                        exec_tile(x, o));
     unwritten u = {.s = a.s};
     if (!a.ts->full || a.s->shared) {
         check_pieces(&a, count_unwritten, &u);

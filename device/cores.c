@@ -45,11 +45,11 @@ static void run_sendrecv(exec *x, const bound *b, const tile *t)
 {
     const sendrecv_args *a = b->a;
     size_t row = (size_t)t[0].l->n * t[0].size;
-    char *sent = exec_slot(x, SLOT_SENT, row * t[0].l->parts);
+    char *sent = exec_slot(x, SLOT_SENT, row * t[0].parts);
     if (!sent) {
         return;
     }
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         gather(sent + r * row, t[0].p + (int64_t)r * t[0].ps, t[0].l, 0, t[0].l->n, t[0].size);
     }
     x->sync = (sync_point){.b = b,
@@ -152,7 +152,7 @@ static nki_status bad_exchange(launch *l, const exec *x, const exec *other, cons
 
 static const char *tile_text(launch *l, const tile *t)
 {
-    return arena_printf(l->ds->mem, "[%u, %llu] %s", t->l->parts, (unsigned long long)t->l->n,
+    return arena_printf(l->ds->mem, "[%u, %llu] %s", t->parts, (unsigned long long)t->l->n,
                         dtype_name((dtype)t->dtype));
 }
 
@@ -178,7 +178,7 @@ static nki_status check_receive(launch *l, uint32_t i)
                                 : "");
     }
     // src and dst of one instruction agree, so the sender's dst has the shape of what it sends.
-    if (from->dst.l->parts != s->dst.l->parts || from->dst.l->n != s->dst.l->n ||
+    if (from->dst.parts != s->dst.parts || from->dst.l->n != s->dst.l->n ||
         from->dst.dtype != s->dst.dtype) {
         return bad_exchange(l, x, other,
                             l->ds ? arena_printf(l->ds->mem,
@@ -196,7 +196,7 @@ static void receive(const launch *l, const exec *x)
     const tile *d = &x->sync.dst;
     const char *sent = l->x[x->sync.recv_from].sync.sent;
     size_t row = (size_t)d->l->n * d->size;
-    for (uint32_t r = 0; r < d->l->parts; r++) {
+    for (uint32_t r = 0; r < d->parts; r++) {
         scatter(d->p + (int64_t)r * d->ps, d->l, 0, sent + r * row, d->l->n, d->size);
     }
 }

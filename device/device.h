@@ -72,8 +72,15 @@ const void *device_tensor_byte(const device_event *e, uint32_t tensor, uint32_t 
 
 enum { DEVICE_HOST_OPERANDS = 12 };
 
+// Threads that help those who run programs: threads - 1, but no more threads than processors, made
+// when there is first something to do. Any number of runs may share it; while it helps one the others do without. Whatever it is, the
+// bits are the same. NULL: out of memory.
+typedef struct device_pool device_pool;
+device_pool *device_pool_create(uint32_t threads);
+void device_pool_release(device_pool *p);
+
 typedef struct device_run_opts {
-    uint32_t threads;  // 0, 1: the caller's; same bits for any number
+    device_pool *pool;  // NULL: the caller's thread does all
     uint32_t seed;     // initial state of the random generators
     void (*print)(void *ctx, const char *text, size_t len);  // device_print
     void *print_ctx;

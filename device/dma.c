@@ -161,7 +161,7 @@ typedef struct dma_args {
 // Bytes from the lowest to past the highest that a tile touches.
 static void extent(const tile *t, const char **lo, const char **hi)
 {
-    int64_t reach = (int64_t)(t->l->parts - 1) * t->ps;
+    int64_t reach = (int64_t)(t->parts - 1) * t->ps;
     *lo = t->p + t->l->lo + (reach < 0 ? reach : 0);
     *hi = t->p + t->l->hi + (reach > 0 ? reach : 0);
 }
@@ -187,12 +187,17 @@ static void move_packed(exec *x, const dma_args *a, const tile *d, const tile *s
 static void run_dma(exec *x, const bound *b, const tile *t)
 {
     const dma_args *a = b->a;
+    nest some;
+    const nest *n = &a->whole;
+    if (t[0].parts != b->o[0].parts) {  // some of the rows (dma_is_rowwise)
+        some = a->whole;
+        some.dim[0].count = t[0].parts;
+        n = &some;
+    }
     if (!a->joint || tiles_overlap(&t[0], &t[1])) {
         move_packed(x, a, &t[0], &t[1]);
-    } else if (!(b->flags & BOUND_STREAM) ||
-               !stream_rows(x->k, &a->whole, t[0].p, t[1].p, t[1].size)) {
-        move_nest(x->k, a->whole.dim, a->whole.ndim, t[0].p, t[1].p, (dtype)t[0].dtype,
-                  (dtype)t[1].dtype);
+    } else if (!(b->flags & BOUND_STREAM) || !stream_rows(x->k, n, t[0].p, t[1].p, t[1].size)) {
+        move_nest(x->k, n->dim, n->ndim, t[0].p, t[1].p, (dtype)t[0].dtype, (dtype)t[1].dtype);
     }
 }
 
@@ -240,6 +245,15 @@ bool dma_as_rows(const bound *b, dma_rows *out)
     return n < 2;
 }
 
+bool dma_is_rowwise(const bound *b)
+{
+    const dma_args *a = b->a;
+    const opnd *d = &b->o[0], *s = &b->o[1];
+    const struct nest_dim *out = a->whole.dim;
+    return b->fn == run_dma && a->joint && a->whole.ndim > 1 && out->count == d->parts &&
+           d->parts == s->parts && out->d == d->ps && out->s == s->ps && d->base != s->base;
+}
+
 const void *dma_retarget(arena *mem, const bound *b, const opnd *d, const opnd *s)
 {
     dma_args *a = NEW(mem, dma_args);
@@ -264,7 +278,7 @@ char *dma_row_at(exec *x, const bound *b, const opnd *o, const tile *t, uint32_t
     int64_t row0 = chip ? 0 : (int64_t)i * t->ps;  // of a row that is not indexed
     if (d->kind == DYN_VECTOR) {
         const opnd *io = &x->dp->index[o->index];
-        tile ix = {x->base[io->base] + io->offset, io->ps, io->l, io->dtype, io->size};
+        tile ix = exec_tile(x, io);
         value = tile_int(x, &ix, i);
         row0 = 0;
     } else {
@@ -330,11 +344,11 @@ static void run_dma_rows(exec *x, const bound *b, const tile *t)
     }
     uint64_t sn = s->l->n, dn = d->l->n;
     // Rows of the source that exist, packed; then each row of the destination element by element.
-    unsigned char *have = exec_slot(x, SLOT_DMA - 1, s->l->parts);
+    unsigned char *have = exec_slot(x, SLOT_DMA - 1, s->parts);
     if (!have) {
         return;
     }
-    for (uint32_t i = 0; i < s->l->parts; i++) {
+    for (uint32_t i = 0; i < s->parts; i++) {
         const char *p = dma_row_at(x, b, &b->o[1], s, i, a->skip);
         have[i] = p != NULL;
         if (p) {
@@ -344,7 +358,7 @@ static void run_dma_rows(exec *x, const bound *b, const tile *t)
             return;
         }
     }
-    for (uint32_t i = 0; i < d->l->parts; i++) {
+    for (uint32_t i = 0; i < d->parts; i++) {
         char *q = dma_row_at(x, b, &b->o[0], d, i, a->skip);
         if (x->status != NKI_OK) {
             return;
@@ -356,9 +370,9 @@ static void run_dma_rows(exec *x, const bound *b, const tile *t)
             if (have[at / sn]) {
                 void *v = mid + at * size;
                 if (d->dtype != s->dtype) {
-                    convert_with(x->k, x->core->raw[1], (dtype)d->dtype, d->size, v,
+                    convert_with(x->k, x->s->raw[1], (dtype)d->dtype, d->size, v,
                                  (dtype)s->dtype, size, m);
-                    v = x->core->raw[1];
+                    v = x->s->raw[1];
                 }
                 scatter(q, d->l, e, v, m, d->size);
             }
@@ -484,7 +498,7 @@ static void run_dma_indexed_transpose(exec *x, const bound *b, const tile *t)
         back.dim[i].s = d;
     }
     move_nest(x->k, back.dim, back.ndim, mid, t[0].p, (dtype)s->dtype, (dtype)s->dtype);
-    for (uint32_t i = 0; i < s->l->parts; i++) {
+    for (uint32_t i = 0; i < s->parts; i++) {
         const char *p = dma_row_at(x, b, &b->o[1], s, i, a->skip);
         if (p) {
             gather(mid + i * sn * s->size, p, s->l, 0, sn, s->size);
@@ -587,29 +601,29 @@ static void run_dma_compute(exec *x, const bound *b, const tile *t)
     if (!sum) {
         return;
     }
-    unsigned char *have = exec_slot(x, SLOT_DMA - 1, d->l->parts);
+    unsigned char *have = exec_slot(x, SLOT_DMA - 1, d->parts);
     if (!have) {
         return;
     }
-    memset(have, 1, d->l->parts);
+    memset(have, 1, d->parts);
     memset(sum, 0, a->n * sizeof(float));
     for (uint32_t k = 0; k < a->nsrc; k++) {
         const tile *s = &t[1 + k];
         const opnd *o = &b->o[1 + k];
-        for (uint32_t i = 0; i < s->l->parts; i++) {
+        for (uint32_t i = 0; i < s->parts; i++) {
             const char *p = dma_row_at(x, b, o, s, i, a->skip);
             if (x->status != NKI_OK) {
                 return;
             }
             if (!p) {
-                have[i < d->l->parts ? i : 0] = 0;
+                have[i < d->parts ? i : 0] = 0;
                 continue;
             }
             tile row = *s;
             memcpy(&row.p, &p, sizeof p);
             for (uint64_t e = 0; e < s->l->n; e += CHUNK) {
                 size_t m = s->l->n - e < CHUNK ? (size_t)(s->l->n - e) : CHUNK;
-                crows c = load_rows(x, &row, 0, 1, e, m, x->core->buf[0]);
+                crows c = load_rows(x, &row, 0, 1, e, m, x->s->buf[0]);
                 float *to = sum + i * s->l->n + e;
                 if (k == 0) {
                     memcpy(to, c.p, m * sizeof *to);
@@ -619,7 +633,7 @@ static void run_dma_compute(exec *x, const bound *b, const tile *t)
             }
         }
     }
-    for (uint32_t i = 0; i < d->l->parts; i++) {
+    for (uint32_t i = 0; i < d->parts; i++) {
         char *q = have[i] ? dma_row_at(x, b, &b->o[0], d, i, a->skip) : NULL;
         if (x->status != NKI_OK) {
             return;

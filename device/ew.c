@@ -58,7 +58,7 @@ static crows scalar_rows(const exec *x, const ew *e, int s, size_t r0)
     if (e->scalar[s].opnd < 0) {
         return (crows){&e->scalar[s].imm, 0};
     }
-    return (crows){&x->core->scal[s][r0], sizeof(float)};
+    return (crows){&x->s->scal[s][r0], sizeof(float)};
 }
 
 static void load_scalars(exec *x, const ew *e, const tile *t)
@@ -66,9 +66,9 @@ static void load_scalars(exec *x, const ew *e, const tile *t)
     for (int s = 0; s < e->nscalars; s++) {
         if (e->scalar[s].opnd >= 0) {
             const tile *v = &t[e->scalar[s].opnd];
-            for (uint32_t r = 0; r < v->l->parts; r++) {
-                crows c = load_rows(x, v, r, 1, 0, 1, &x->core->scal[s][r]);
-                memcpy(&x->core->scal[s][r], c.p, sizeof(float));
+            for (uint32_t r = 0; r < v->parts; r++) {
+                crows c = load_rows(x, v, r, 1, 0, 1, &x->s->scal[s][r]);
+                memcpy(&x->s->scal[s][r], c.p, sizeof(float));
             }
         }
     }
@@ -136,9 +136,9 @@ static void step_special(exec *x, const ew *e, const ew_step *s, chunk c, crows 
                 o[i] = in0 && compare((op_id)e->cmp1, (double)k, (double)b1) ? in[i] : other;
             }
         } else {
-            int32_t *v = (int32_t *)x->core->raw[1];
+            int32_t *v = (int32_t *)x->s->raw[1];
             float other = e->scalar[0].imm;
-            affine_values(x, &e->pattern, c.r0 + r, c.e0, c.n, v);
+            affine_values(x, &e->pattern, x->row0 + c.r0 + r, c.e0, c.n, v);
             for (size_t i = 0; i < c.n; i++) {
                 o[i] = compare((op_id)s->op, (double)v[i], 0.0) ? in[i] : other;
             }
@@ -153,7 +153,7 @@ static void run_step(exec *x, const ew *e, const ew_step *s, const tile *t, chun
     switch ((step_kind)s->kind) {
     case STEP_BIN: {
         crows other = s->mode == KERN_VV && s->a >= 0
-                          ? load_rows(x, &t[s->a], c.r0, c.nrows, c.e0, c.n, x->core->buf[1])
+                          ? load_rows(x, &t[s->a], c.r0, c.nrows, c.e0, c.n, x->s->buf[1])
                           : scalar_rows(x, e, s->b, c.r0);
         if (s->mode == KERN_SV) {
             k->bin[s->op][KERN_SV](out, other, cur, c.nrows, c.n);
@@ -171,7 +171,7 @@ static void run_step(exec *x, const ew *e, const ew_step *s, const tile *t, chun
         break;
     case STEP_PRELU: k->prelu(out, cur, scalar_rows(x, e, s->a, c.r0), c.nrows, c.n); break;
     case STEP_SELECT:
-        k->select(out, cur, load_rows(x, &t[s->a], c.r0, c.nrows, c.e0, c.n, x->core->buf[1]),
+        k->select(out, cur, load_rows(x, &t[s->a], c.r0, c.nrows, c.e0, c.n, x->s->buf[1]),
                   scalar_rows(x, e, s->b, c.r0), c.nrows, c.n, true);
         break;
     default: step_special(x, e, s, c, cur, out); break;
@@ -183,7 +183,7 @@ static void fold_start(exec *x, const ew *e, chunk c)
     float id = kern_identity((op_id)e->fold);
     for (size_t r = 0; r < c.nrows; r++) {
         for (int j = 0; j < 16; j++) {
-            x->core->part[r][j] = id;
+            x->s->part[r][j] = id;
         }
     }
 }
@@ -194,12 +194,12 @@ static void fold_finish(exec *x, const bound *b, const ew *e, const tile *t, chu
     float *acc = x->core->acc[e->acc];
     op_id op = (op_id)e->fold;
     for (size_t r = 0; r < c.nrows; r++) {
-        float *reg = &acc[(b->lane0 + c.r0 + r) % PARTS];
+        float *reg = &acc[(b->lane0 + x->row0 + c.r0 + r) % PARTS];
         float v = 0;
         bool has = e->cmd == ISAE_reduce_cmd_reduce || e->cmd == ISAE_reduce_cmd_reset_reduce ||
                    e->cmd == ISAE_reduce_cmd_load_reduce;
         if (has) {
-            v = kern_tree(x->k, op, x->core->part[r]);
+            v = kern_tree(x->k, op, x->s->part[r]);
         }
         switch (e->cmd) {
         case ISAE_reduce_cmd_reset: *reg = kern_identity(op); break;
@@ -222,8 +222,8 @@ static void run_chunk(exec *x, const ew *e, const tile *t, chunk c, bool past_ca
     const tile *d = &t[0];
     bool direct = d->l->contig && d->dtype == DT_float32 && !past_caches;
     rows mem = {d->p + (int64_t)c.r0 * d->ps + (int64_t)c.e0 * 4, d->ps};
-    rows buf = {x->core->buf[2], (ptrdiff_t)(c.n * sizeof(float))};
-    crows cur = load_rows(x, &t[1], c.r0, c.nrows, c.e0, c.n, x->core->buf[0]);
+    rows buf = {x->s->buf[2], (ptrdiff_t)(c.n * sizeof(float))};
+    crows cur = load_rows(x, &t[1], c.r0, c.nrows, c.e0, c.n, x->s->buf[0]);
     for (int i = 0; i < e->nsteps; i++) {
         rows out = direct && i + 1 == e->nsteps ? mem : buf;
         run_step(x, e, &e->step[i], t, c, cur, out);
@@ -238,7 +238,7 @@ static void run_chunk(exec *x, const ew *e, const tile *t, chunk c, bool past_ca
         store_rows(x, d, c.r0, c.nrows, c.e0, c.n, cur);
     }
     if (e->has_fold) {
-        x->k->folds[e->fold](x->core->part, cur.p, cur.stride, c.nrows, c.n);
+        x->k->folds[e->fold](x->s->part, cur.p, cur.stride, c.nrows, c.n);
     }
 }
 
@@ -250,7 +250,7 @@ static bool is_direct(const tile *t)
 static void run_ew(exec *x, const bound *b, const tile *t)
 {
     const ew *e = b->a;
-    size_t nrows = t[0].l->parts, together = 1;
+    size_t nrows = t[0].parts, together = 1;
     uint64_t n = t[0].l->n;
     size_t len = n < EW_CHUNK ? (size_t)n : EW_CHUNK;
     bool past_caches = b->flags & BOUND_STREAM && is_direct(&t[0]);
@@ -612,9 +612,9 @@ typedef struct bit_args {
 static void run_bits(exec *x, const bound *b, const tile *t)
 {
     const bit_args *a = b->a;
-    uint32_t *cur = x->core->raw[1], *other = x->core->raw[2];
+    uint32_t *cur = x->s->raw[1], *other = x->s->raw[2];
     unsigned width = t[1].size * 8u;
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
             size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
             load_bits(x, &t[1], r, e0, n, cur);
@@ -715,9 +715,9 @@ typedef struct int_args {
 static void run_int32(exec *x, const bound *b, const tile *t)
 {
     const int_args *a = b->a;
-    uint32_t *p = x->core->raw[1], *q = x->core->raw[2];
+    uint32_t *p = x->s->raw[1], *q = x->s->raw[2];
     uint32_t flip = a->is_signed ? 0x80000000u : 0;
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
             size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
             load_bits(x, &t[1], r, e0, n, p);
@@ -867,15 +867,15 @@ static bool bind_pattern(binder *b, affine_pattern *a, uint32_t pattern, uint32_
 static void run_iota(exec *x, const bound *b, const tile *t)
 {
     const affine_pattern *a = b->a;
-    int32_t *v = (int32_t *)x->core->raw[1];
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    int32_t *v = (int32_t *)x->s->raw[1];
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
             size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
-            affine_values(x, a, r, e0, n, v);
+            affine_values(x, a, x->row0 + r, e0, n, v);
             if (t[0].dtype == DT_int32 || t[0].dtype == DT_uint32) {
-                store_bits(x, &t[0], r, e0, n, x->core->raw[1]);
+                store_bits(x, &t[0], r, e0, n, x->s->raw[1]);
             } else {
-                float *f = x->core->buf[0];
+                float *f = x->s->buf[0];
                 x->k->load[DT_int32](f, v, n);
                 store_rows(x, &t[0], r, 1, e0, n, (crows){f, 0});
             }

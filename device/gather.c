@@ -60,7 +60,7 @@ static void run_max8(exec *x, const bound *b, const tile *t)
 {
     (void)b;
     size_t n = t[1].l->n;
-    for (uint32_t r = 0; r < t[1].l->parts; r++) {
+    for (uint32_t r = 0; r < t[1].parts; r++) {
         const f32u *v = row_f32(x, &t[1], r, SLOT_ROW);
         float top[WAYS];
         size_t have = 0;
@@ -105,12 +105,12 @@ static void run_find_index8(exec *x, const bound *b, const tile *t)
 {
     (void)b;
     size_t n = t[1].l->n;
-    for (uint32_t r = 0; r < t[1].l->parts; r++) {
+    for (uint32_t r = 0; r < t[1].parts; r++) {
         const f32u *v = row_f32(x, &t[1], r, SLOT_ROW);
         if (!v) {
             return;
         }
-        const f32u *want = load_rows(x, &t[2], r, 1, 0, WAYS, x->core->buf[1]).p;
+        const f32u *want = load_rows(x, &t[2], r, 1, 0, WAYS, x->s->buf[1]).p;
         uint32_t at[WAYS];
         for (int i = 0; i < WAYS; i++) {
             size_t from = 0;
@@ -150,13 +150,13 @@ static void run_match_replace8(exec *x, const bound *b, const tile *t)
 {
     const replace_args *a = b->a;
     size_t n = t[1].l->n;
-    for (uint32_t r = 0; r < t[1].l->parts; r++) {
+    for (uint32_t r = 0; r < t[1].parts; r++) {
         const f32u *v = row_f32(x, &t[1], r, SLOT_ROW);
         float *out = exec_slot(x, SLOT_AUX, n * sizeof *out);
         if (!v || !out) {
             return;
         }
-        const f32u *want = load_rows(x, &t[2], r, 1, 0, WAYS, x->core->buf[1]).p;
+        const f32u *want = load_rows(x, &t[2], r, 1, 0, WAYS, x->s->buf[1]).p;
         uint32_t at[WAYS];
         memcpy(out, v, n * sizeof *out);
         for (int i = WAYS - 1; i >= 0; i--) {
@@ -224,18 +224,15 @@ static void run_stream_shuffle(exec *x, const bound *b, const tile *t)
     const shuffle_args *a = b->a;
     (void)x;
     const tile *d = &t[0], *s = &t[1];
-    layout one_d = *d->l, one_s = *s->l;
-    one_d.parts = one_s.parts = 1;
-    for (uint32_t r = 0; r < d->l->parts; r++) {
+    for (uint32_t r = 0; r < d->parts; r++) {
         uint32_t m = a->mask[r % 32], from = r / 32 * 32 + m;
-        if (m == 255 || from >= s->l->parts) {
+        if (m == 255 || from >= s->parts) {
             continue;
         }
         tile q = *d, p = *s;
         q.p += r * d->ps;
-        q.l = &one_d;
         p.p += from * s->ps;
-        p.l = &one_s;
+        q.parts = p.parts = 1;
         copy_tile(&q, &p);
     }
 }
@@ -272,7 +269,7 @@ static void run_local_gather(exec *x, const bound *b, const tile *t)
     const gather_args *a = b->a;
     const tile *d = &t[0], *s = &t[1], *ix = &t[2];
     unsigned size = s->size;
-    for (uint32_t r = 0; r < d->l->parts; r++) {
+    for (uint32_t r = 0; r < d->parts; r++) {
         const char *row = row_bits(x, s, r, SLOT_ROW);
         char *out = exec_slot(x, SLOT_AUX, a->valid * a->each * size);
         if (!row || !out) {
@@ -322,12 +319,12 @@ static void run_n_gather(exec *x, const bound *b, const tile *t)
     const tile *d = &t[0], *s = &t[1];
     unsigned size = s->size;
     bool is_signed = dtype_class_of((dtype)t[2].dtype) == DTC_I;
-    for (uint32_t r = 0; r < d->l->parts; r++) {
+    for (uint32_t r = 0; r < d->parts; r++) {
         const char *row = row_bits(x, s, r, SLOT_ROW);
         for (uint64_t e0 = 0; row && e0 < d->l->n; e0 += CHUNK) {
             size_t n = d->l->n - e0 < CHUNK ? (size_t)(d->l->n - e0) : CHUNK;
-            uint32_t *at = x->core->raw[1];
-            char *out = (char *)x->core->raw[2];
+            uint32_t *at = x->s->raw[1];
+            char *out = (char *)x->s->raw[2];
             load_bits(x, &t[2], r, e0, n, at);
             for (size_t i = 0; i < n; i++) {
                 int64_t id = is_signed ? (int64_t)(int32_t)at[i] : (int64_t)at[i];
@@ -367,8 +364,8 @@ static void store_ints(exec *x, const tile *t, uint32_t r, uint64_t e0, size_t n
         if (t->dtype == DT_int32 || t->dtype == DT_uint32) {
             scatter(t->p + r * t->ps, t->l, e0 + i, v + i, m, 4);
         } else {
-            x->k->load[DT_int32](x->core->buf[0], v + i, m);
-            store_rows(x, t, r, 1, e0 + i, m, (crows){x->core->buf[0], 0});
+            x->k->load[DT_int32](x->s->buf[0], v + i, m);
+            store_rows(x, t, r, 1, e0 + i, m, (crows){x->s->buf[0], 0});
         }
     }
 }
@@ -424,7 +421,7 @@ static void run_nonzero(exec *x, const bound *b, const tile *t)
 {
     const nonzero_args *a = b->a;
     size_t n = t[1].l->n;
-    for (uint32_t r = 0; r < t[1].l->parts; r += CORE_LANES) {
+    for (uint32_t r = 0; r < t[1].parts; r += CORE_LANES) {
         int32_t *out = exec_slot(x, SLOT_AUX, (n + 1) * sizeof *out);
         size_t count = 0;
         if (!out) {
@@ -432,7 +429,7 @@ static void run_nonzero(exec *x, const bound *b, const tile *t)
         }
         for (uint64_t e0 = 0; e0 < n; e0 += CHUNK) {
             size_t m = n - e0 < CHUNK ? (size_t)(n - e0) : CHUNK;
-            const f32u *v = load_rows(x, &t[1], r, 1, e0, m, x->core->buf[0]).p;
+            const f32u *v = load_rows(x, &t[1], r, 1, e0, m, x->s->buf[0]).p;
             for (size_t i = 0; i < m; i++) {
                 if (v[i] != 0.0f) {
                     out[count++] = (int32_t)((uint32_t)(e0 + i) + (uint32_t)a->offset);
@@ -486,7 +483,7 @@ static void run_topk(exec *x, const bound *b, const tile *t)
 {
     const gather_args *a = b->a;
     size_t n = a->valid, keep = t[0].l->n;
-    for (uint32_t g = 0; g < t[2].l->parts; g += CORE_LANES) {
+    for (uint32_t g = 0; g < t[2].parts; g += CORE_LANES) {
         ranked *all = exec_slot(x, SLOT_ROW, n * sizeof *all);
         char *out = exec_slot(x, SLOT_AUX, keep * 8);
         if (!all || !out) {
@@ -496,7 +493,7 @@ static void run_topk(exec *x, const bound *b, const tile *t)
             for (uint64_t c0 = 0; c0 * CORE_LANES + p < n; c0 += CHUNK) {
                 uint64_t left = (n - p + CORE_LANES - 1) / CORE_LANES - c0;
                 size_t m = left < CHUNK ? (size_t)left : CHUNK;
-                const f32u *v = load_rows(x, &t[2], g + p, 1, c0, m, x->core->buf[0]).p;
+                const f32u *v = load_rows(x, &t[2], g + p, 1, c0, m, x->s->buf[0]).p;
                 for (size_t c = 0; c < m; c++) {
                     uint32_t e = (uint32_t)((c0 + c) * CORE_LANES + p);
                     all[e] = (ranked){v[c], e};

@@ -9,18 +9,18 @@ enum { FIRST_OPERAND = 2, SLOT_HOST = 0 };
 
 static bool packed(const tile *t)
 {
-    return t->l->contig && (t->l->parts == 1 || t->ps == (int64_t)(t->l->n * t->size));
+    return t->l->contig && (t->parts == 1 || t->ps == (int64_t)(t->l->n * t->size));
 }
 
 static size_t tile_bytes(const tile *t)
 {
-    return (size_t)t->l->n * t->size * t->l->parts;
+    return (size_t)t->l->n * t->size * t->parts;
 }
 
 static void pack(char *to, const tile *t, bool back)
 {
     size_t row = (size_t)t->l->n * t->size;
-    for (uint32_t r = 0; r < t->l->parts; r++) {
+    for (uint32_t r = 0; r < t->parts; r++) {
         char *p = t->p + (int64_t)r * t->ps;
         if (back) {
             scatter(p, t->l, 0, to + r * row, t->l->n, t->size);

@@ -9,6 +9,7 @@
 // Where an operand's bytes are: index into exec.base. After the parameters come the outputs that
 // lie in the caller's memory.
 enum { BASE_SBUF, BASE_PSUM, BASE_HBM, BASE_STAGE, BASE_PARAM0 };
+enum { BASE_ROWS = INT32_MAX };  // what a run of lanes.c keeps for the rows at hand; not in exec.base
 enum { PARTS = 128, FREE_DIMS = 7, CHUNK = 4096, MAX_OPNDS = 20 };
 
 // An access pattern in bytes, without its start. Shared by all views of the same ap and item size.
@@ -36,14 +37,16 @@ typedef struct opnd {
     uint8_t param;   // parameter of the instruction
     uint8_t late;    // the instruction adds the dynamic part itself
     uint32_t index;  // dyn with a view: number of its opnd in device_program.index
+    uint32_t parts;  // of l; 0: absent
 } opnd;
 
-// An operand at run time.
+// An operand at run time, or some adjacent indices of its dimension 0.
 typedef struct tile {
     char *p;  // NULL: absent
     int64_t ps;
     const layout *l;
     uint8_t dtype, size;
+    uint32_t parts;  // of l, or fewer
 } tile;
 
 typedef struct exec exec;
@@ -61,6 +64,7 @@ struct bound {
     uint8_t lane0;  // first lane, for the accumulators and generators
     uint8_t flags;  // BOUND_*
     uint8_t pad;
+    uint32_t run;        // of device_program.runs, counted from 1, that begins here; 0: none
     uint32_t outs;       // operands that are written
     uint32_t stage_in;   // operands copied aside first (overlap, indirection)
     uint32_t stage_out;  // indirect destinations
@@ -86,6 +90,15 @@ typedef struct loop_info {
     uint32_t slot;  // in exec.loops
 } loop_info;
 
+// Instructions that work row by row on the same rows (lanes.c).
+typedef struct lane_run {
+    uint32_t n;      // instructions
+    uint32_t rows;   // of each
+    uint32_t group;  // rows that stay in the cache
+    uint32_t cost_ns;
+    uint32_t row_bytes;  // of one row in BASE_ROWS
+} lane_run;
+
 struct device_program {
     arena mem;
     const ir *p;
@@ -98,6 +111,8 @@ struct device_program {
     uint32_t nout;
     uint32_t *direct;     // of each tensor: the base of the output that it is, or 0
     bound *fast;          // the code without the copies that plan.c did away with; NULL: none
+    lane_run *runs;       // of fast
+    uint32_t nruns;
     uint8_t *param_used;  // PARAM_* of each parameter
     uint32_t nloops;
     uint64_t hbm_bytes;
@@ -130,6 +145,18 @@ typedef struct rng_lane {
     uint32_t gpsimd[6];
 } rng_lane;
 
+enum { SLOT_ROWS = 4, SLOT_PACKED, SLOTS };  // the first four are the families'
+
+// Where an instruction puts things aside; each thread of a run has one.
+typedef struct workspace {
+    float buf[4][CHUNK];
+    uint32_t raw[3][CHUNK];
+    float part[PARTS][16];  // partial results of the rows of a chunk
+    float scal[6][PARTS];
+    char *slot[SLOTS];
+    size_t slot_cap[SLOTS];
+} workspace;
+
 struct device_core {
     const target *t;
     char *sbuf, *psum;
@@ -141,8 +168,6 @@ struct device_core {
     char *stage;
     size_t stage_cap;
     struct shadow *shadow[2];  // of sbuf and psum, made by the first run with checks
-    char *slot[4];  // scratch of the instruction that runs
-    size_t slot_cap[4];
     float acc[2][PARTS];  // accumulator registers: Vector, Scalar
     rng_lane rng[PARTS];
     uint32_t rank;      // in the launch
@@ -154,10 +179,7 @@ struct device_core {
     uint32_t loops_cap;
     char **base;
     uint32_t base_cap;
-    float buf[4][CHUNK];
-    uint32_t raw[3][CHUNK];
-    float part[PARTS][16];  // partial results of the rows of a chunk
-    float scal[6][PARTS];
+    workspace s;  // of the thread that runs it
 };
 enum { ACC_VECTOR, ACC_SCALAR };
 
@@ -175,6 +197,7 @@ enum { EXEC_WAITS = -1 };  // exec.status: at exec.sync, to be resumed
 
 struct exec {
     device_core *core;
+    workspace *s;
     const device_program *dp;
     const bound *code;
     const kernels *k;
@@ -182,12 +205,19 @@ struct exec {
     int32_t *regs;
     const device_run_opts *opts;
     diags *ds;
+    uint32_t row0;  // first row of the tiles at hand, among those of the instruction (lanes.c)
     uint32_t ip;
     uint32_t steps;  // instructions since the clock was first of interest
     check *check;    // NULL: no run-time checks
     int status;      // nki_status or EXEC_WAITS; not NKI_OK: run_code returns
     sync_point sync;
 };
+
+static inline tile exec_tile(const exec *x, const opnd *o)
+{
+    return (tile){o->l ? x->base[o->base] + o->offset : NULL, o->ps, o->l, o->dtype, o->size,
+                  o->parts};
+}
 
 // ---- binding (bind.c)
 
@@ -301,6 +331,32 @@ typedef struct region {
 } region;
 region region_of(const ir *p, const opnd *o);
 
+// What an instruction does with its operands (plan.c). None of the bits: it may look at anything.
+enum {
+    KNOWN = 1,    // touches its operands and indices, nothing else of the memories
+    VIEWS = 2,    // reads its sources as tiles, wherever they are
+    FULL = 4,     // writes all of its destinations, reads none of them
+    ROWWISE = 8,  // row r of a destination depends on row r of each source, and on lane r, alone
+};
+extern const uint8_t instr_classes[ISA_COUNT];
+
+// Operand k of instruction `at`.
+typedef struct ref {
+    uint32_t at, k;
+    struct ref *next;
+} ref;
+// A result on chip that only refs read, as rows.
+typedef struct passing {
+    uint32_t at, k;
+    ref *refs;  // latest first
+} passing;
+// Whether it is worth a passing. refs: latest first.
+bool lanes_may_keep(const region *r, uint32_t at, const ref *refs);
+// Finds the runs of dp->fast, and what of `results` never leaves one (lanes.c).
+void plan_lanes(device_program *dp, passing *results, uint32_t n, arena *scratch);
+// Runs the one that begins with b; its instructions.
+uint32_t run_lanes(exec *x, const bound *b);
+
 // Does away with copies that only stage data (plan.c): fills dp->fast and dp->param_used.
 // What is needed meanwhile comes from scratch.
 void plan_copies(device_program *dp, arena *scratch);
@@ -311,6 +367,8 @@ typedef struct dma_rows {
     int64_t row_bytes, d, s;  // strides
 } dma_rows;
 bool dma_as_rows(const bound *b, dma_rows *out);
+// Whether it moves row by row, and no row of the source is another of the destination.
+bool dma_is_rowwise(const bound *b);
 // The arguments of a dma_copy for other ends of the same shapes. NULL: not possible.
 const void *dma_retarget(arena *mem, const bound *b, const opnd *d, const opnd *s);
 // The start of row i of an operand, whose dynamic part may be added row by row. NULL: out of
@@ -360,6 +418,7 @@ static inline int64_t regnum_get(const exec *x, regnum r)
 // Scratch of at least size bytes; NULL: out of memory (status is set). Contents last until the next
 // call with this slot.
 void *exec_slot(exec *x, int slot, size_t size);
+void workspace_fini(workspace *s);
 // The value of a one-element tile, or of element i of the flattened tile, as an integer.
 int64_t tile_int(const exec *x, const tile *t, uint64_t i);
 // The tile of a fixed or register-addressed operand; false: out of bounds, reported.
@@ -385,8 +444,11 @@ void check_core_release(device_core *core);
 void convert_with(const kernels *k, void *dst, dtype dd, ptrdiff_t dst_stride_bytes,
                   const void *src, dtype sd, ptrdiff_t src_stride_bytes, size_t n);
 
-// Replaces, or adds to, elements [e0, e0 + n) of every row of d (matmul.c).
-void matmul_store(exec *x, bool accumulate, const tile *d, uint64_t e0, size_t n, rows c);
+// d = stationary^T * moving, or d plus that (matmul.c). moving gives columns [e0, e0 + n) of its rows
+// as fp32; it may use SLOT_B. stationary NULL: does nothing.
+typedef crows (*moving_fn)(exec *x, const void *ctx, uint64_t e0, size_t n);
+void multiply(exec *x, const tile *d, crows stationary, size_t k, bool accumulate, moving_fn moving,
+              const void *ctx);
 
 // Bytes from a partition to the next.
 int64_t core_sbuf_stride(const target *t);
@@ -399,6 +461,23 @@ char *core_reserve_shared(device_core *c, size_t size);
 // The bits of an uninitialised element; as many low bytes as the dtype has.
 uint32_t uninit_bits(dtype d);
 void rng_seed_all(device_core *c, uint32_t seed);
+
+// ---- helping threads (pool.c)
+
+enum {
+    SHARE_NS = 6000,  // work that is worth sharing
+    WAKE_NS = 30000,  // work that is worth waking someone
+};
+typedef void (*pool_fn)(void *ctx, uint32_t item, workspace *s);
+uint32_t pool_threads(const device_pool *p);  // the caller among them
+// fn for each item, on the caller, with `own`, and on helpers, in any order; all are done when it
+// returns. wake: also on helpers that sleep. p NULL: on the caller.
+void pool_run(device_pool *p, uint32_t items, bool wake, pool_fn fn, void *ctx, workspace *own);
+
+// For tests: whatever can be shared is, in small items, by as many threads as are asked for. Looked
+// at when programs are bound and run and when pools are made.
+void pool_force(bool all);
+bool pool_is_forced(void);
 
 // ---- moving elements (move.c)
 

@@ -62,9 +62,10 @@ typedef struct kernels {
                  unsigned width, bool b_scalar);
     // s = s * a + b by element, each step rounded twice; state[row] in and out.
     void (*scan_mul_add)(rows d, crows a, crows b, float *state, size_t nrows, size_t n);
-    // c[m][n] = chain of fma over k of a[k][m] * b[k][n], from zero, subnormals as zero. k <= 512,
-    // m <= 128.
-    void (*matmul)(rows c, crows a, crows b, size_t k, size_t m, size_t n);
+    // c[m][n] = chain of fma over k of a[k][m] * b[k][n], from zero, subnormals as zero; add: c plus
+    // that, by one addition. at: a as `pack` leaves it, k * m floats. k <= 512, m <= 128.
+    void (*pack)(float *at, crows a, size_t k, size_t m);
+    void (*matmul)(rows c, const float *at, crows b, size_t k, size_t m, size_t n, bool add);
     // c = a + b with subnormals as zero.
     void (*add_ftz)(rows c, crows a, crows b, size_t nrows, size_t n);
     // Copies past the caches: what is written is not read soon.

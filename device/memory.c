@@ -52,6 +52,13 @@ device_core *device_core_create(const target *t)
     return c;
 }
 
+void workspace_fini(workspace *s)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        free(s->slot[i]);
+    }
+}
+
 void device_core_release(device_core *c)
 {
     if (!c) {
@@ -63,9 +70,7 @@ void device_core_release(device_core *c)
     if (c->psum) {
         munmap(c->psum, c->psum_map);
     }
-    for (int i = 0; i < 4; i++) {
-        free(c->slot[i]);
-    }
+    workspace_fini(&c->s);
     if (c->wide_sbuf) {
         munmap(c->wide_sbuf, c->wide_sbuf_cap);
     }
@@ -118,14 +123,14 @@ char *core_reserve_shared(device_core *c, size_t size)
 
 void *exec_slot(exec *x, int slot, size_t size)
 {
-    device_core *c = x->core;
-    if (size > c->slot_cap[slot]) {
-        free(c->slot[slot]);
-        c->slot[slot] = malloc(size);
-        c->slot_cap[slot] = c->slot[slot] ? size : 0;
-        if (!c->slot[slot]) {
+    workspace *s = x->s;
+    if (size > s->slot_cap[slot]) {
+        free(s->slot[slot]);
+        s->slot[slot] = malloc(size);
+        s->slot_cap[slot] = s->slot[slot] ? size : 0;
+        if (!s->slot[slot]) {
             x->status = NKI_ERR_NOMEM;
         }
     }
-    return c->slot[slot];
+    return s->slot[slot];
 }

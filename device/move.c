@@ -116,7 +116,7 @@ crows load_rows(exec *x, const tile *t, size_t r0, size_t nrows, uint64_t e0, si
         }
     } else {
         for (size_t r = 0; r < nrows; r++) {
-            void *raw = t->dtype == DT_float32 ? (void *)(buf + r * n) : x->core->raw[0];
+            void *raw = t->dtype == DT_float32 ? (void *)(buf + r * n) : x->s->raw[0];
             gather(raw, p + (int64_t)r * t->ps, t->l, e0, n, t->size);
             if (t->dtype != DT_float32) {
                 x->k->load[t->dtype](buf + r * n, raw, n);
@@ -138,8 +138,8 @@ void store_rows(exec *x, const tile *t, size_t r0, size_t nrows, uint64_t e0, si
         } else if (t->dtype == DT_float32) {
             scatter(q, t->l, e0, v, n, 4);
         } else {
-            x->k->store[t->dtype](x->core->raw[0], v, n);
-            scatter(q, t->l, e0, x->core->raw[0], n, t->size);
+            x->k->store[t->dtype](x->s->raw[0], v, n);
+            scatter(q, t->l, e0, x->s->raw[0], n, t->size);
         }
     }
 }
@@ -151,7 +151,7 @@ void load_bits(exec *x, const tile *t, size_t r, uint64_t e0, size_t n, uint32_t
         gather(buf, p, t->l, e0, n, 4);
         return;
     }
-    void *raw = x->core->raw[0];
+    void *raw = x->s->raw[0];
     gather(raw, p, t->l, e0, n, t->size);
     bool is_signed = dtype_class_of((dtype)t->dtype) == DTC_I;
     if (t->size == 1) {
@@ -174,7 +174,7 @@ void store_bits(exec *x, const tile *t, size_t r, uint64_t e0, size_t n, const u
         scatter(p, t->l, e0, s, n, 4);
         return;
     }
-    void *raw = x->core->raw[0];
+    void *raw = x->s->raw[0];
     if (t->size == 1) {
         uint8_t *u = raw;
         for (size_t i = 0; i < n; i++) {
@@ -192,7 +192,7 @@ void store_bits(exec *x, const tile *t, size_t r, uint64_t e0, size_t n, const u
 void copy_tile(const tile *d, const tile *s)
 {
     uint64_t n = s->l->n;
-    for (uint32_t r = 0; r < s->l->parts; r++) {
+    for (uint32_t r = 0; r < s->parts; r++) {
         char *q = d->p + (int64_t)r * d->ps;
         const char *p = s->p + (int64_t)r * s->ps;
         if (d->l->contig) {
@@ -223,11 +223,11 @@ static void run_fill(exec *x, const bound *b, const tile *t)
     const tile *d = &t[0];
     uint64_t n = d->l->n;
     size_t len = n < CHUNK ? (size_t)n : CHUNK;
-    char *v = (char *)x->core->raw[1];
+    char *v = (char *)x->s->raw[1];
     for (size_t i = 0; i < len; i++) {
         memcpy(v + i * d->size, &a->bits, d->size);
     }
-    for (uint32_t r = 0; r < d->l->parts; r++) {
+    for (uint32_t r = 0; r < d->parts; r++) {
         for (uint64_t e0 = 0; e0 < n; e0 += len) {
             size_t m = n - e0 < len ? (size_t)(n - e0) : len;
             scatter(d->p + r * d->ps, d->l, e0, v, m, d->size);
@@ -290,8 +290,8 @@ typedef struct pred_args {
 static void run_copy_predicated(exec *x, const bound *b, const tile *t)
 {
     const pred_args *a = b->a;
-    uint32_t *d = x->core->raw[1], *p = x->core->raw[2], *s = (uint32_t *)(void *)x->core->buf[0];
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    uint32_t *d = x->s->raw[1], *p = x->s->raw[2], *s = (uint32_t *)(void *)x->s->buf[0];
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
             size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
             load_bits(x, &t[0], r, e0, n, d);
@@ -315,14 +315,14 @@ static void run_copy_predicated(exec *x, const bound *b, const tile *t)
 static void run_copy_predicated_cast(exec *x, const bound *b, const tile *t)
 {
     const pred_args *a = b->a;
-    uint32_t *d = x->core->raw[1], *p = x->core->raw[2];
-    uint32_t *s = (uint32_t *)(void *)x->core->buf[2];
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    uint32_t *d = x->s->raw[1], *p = x->s->raw[2];
+    uint32_t *s = (uint32_t *)(void *)x->s->buf[2];
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
             size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
             load_bits(x, &t[0], r, e0, n, d);
             load_bits(x, &t[1], r, e0, n, p);
-            crows v = load_rows(x, &t[2], r, 1, e0, n, x->core->buf[0]);
+            crows v = load_rows(x, &t[2], r, 1, e0, n, x->s->buf[0]);
             x->k->store[t[0].dtype](s, v.p, n);
             for (size_t i = 0; i < n; i++) {
                 uint32_t u = 0;

@@ -6,7 +6,7 @@
 // e8m0 byte, 2^(byte - 127), for the four elements of eight rows. The scales of rows 8g .. 8g + 7
 // of quadrant q (32 rows each) are row 32q + g of the scale tile. docs/numerics.md.
 
-enum { SLOT_A, SLOT_B, SLOT_C };
+enum { SLOT_A, SLOT_B };
 enum { LANES = 4, GROUP = 8, QUADRANT = 32, N_BLOCK = 512, COLUMNS = CHUNK / (GROUP * LANES) };
 enum { SCALE_NAN = 255, SCALE_BIAS = 127 };
 
@@ -78,10 +78,10 @@ static void run_quantize(exec *x, const bound *b, const tile *t)
     const tile *d = &t[0], *s = &t[1], *sc = &t[2];
     dtype e = element_of((dtype)d->dtype);
     int shift = e == DT_float8_e5m2 ? 14 : 7;
-    float *v = x->core->buf[0];
-    unsigned char *packed = (unsigned char *)x->core->raw[0], bytes[COLUMNS];
+    float *v = x->s->buf[0];
+    unsigned char *packed = (unsigned char *)x->s->raw[0], bytes[COLUMNS];
     (void)b;
-    for (uint32_t p = 0; p < d->l->parts; p += GROUP) {
+    for (uint32_t p = 0; p < d->parts; p += GROUP) {
         for (uint64_t c0 = 0; c0 < d->l->n; c0 += COLUMNS) {
             size_t n = d->l->n - c0 < COLUMNS ? (size_t)(d->l->n - c0) : COLUMNS;
             for (uint32_t r = 0; r < GROUP; r++) {
@@ -157,12 +157,12 @@ static void unpack(exec *x, const tile *t, const void *words, size_t n, float *o
 static crows widen(exec *x, const tile *t, const tile *scale, int slot, uint64_t c0, size_t n)
 {
     size_t stride = ((n + 15) & ~(size_t)15) + 16;
-    float *buf = exec_slot(x, slot, (size_t)t->l->parts * LANES * stride * sizeof *buf);
-    float *v = x->core->buf[0], *factor = x->core->buf[1];
+    float *buf = exec_slot(x, slot, (size_t)t->parts * LANES * stride * sizeof *buf);
+    float *v = x->s->buf[0], *factor = x->s->buf[1];
     unsigned char bytes[N_BLOCK];
-    for (uint32_t p = 0; buf && p < t->l->parts; p++) {
-        gather(x->core->raw[0], t->p + (int64_t)p * t->ps, t->l, c0, n, t->size);
-        unpack(x, t, x->core->raw[0], n, v);
+    for (uint32_t p = 0; buf && p < t->parts; p++) {
+        gather(x->s->raw[0], t->p + (int64_t)p * t->ps, t->l, c0, n, t->size);
+        unpack(x, t, x->s->raw[0], n, v);
         if (p % GROUP == 0) {
             gather(bytes, scale->p + (int64_t)scale_row(p) * scale->ps, scale->l, c0, n, 1);
             for (size_t i = 0; i < n; i++) {
@@ -183,23 +183,17 @@ typedef struct mx_args {
     bool accumulate;
 } mx_args;
 
+static crows moving_columns(exec *x, const void *ctx, uint64_t c0, size_t n)
+{
+    const tile *t = ctx;
+    return widen(x, &t[2], &t[4], SLOT_B, c0, n);
+}
+
 static void run_matmul_mx(exec *x, const bound *b, const tile *t)
 {
     const mx_args *a = b->a;
-    const tile *d = &t[0];
-    size_t m = (size_t)t[1].l->n, k = (size_t)t[1].l->parts * LANES;
-    crows s = widen(x, &t[1], &t[3], SLOT_A, 0, m);
-    for (uint64_t c0 = 0; c0 < d->l->n && s.p; c0 += N_BLOCK) {
-        size_t n = d->l->n - c0 < N_BLOCK ? (size_t)(d->l->n - c0) : N_BLOCK;
-        crows v = widen(x, &t[2], &t[4], SLOT_B, c0, n);
-        rows c = {exec_slot(x, SLOT_C, m * (N_BLOCK + 16) * sizeof(float)),
-                  (N_BLOCK + 16) * sizeof(float)};
-        if (!v.p || !c.p) {
-            return;
-        }
-        x->k->matmul(c, s, v, k, m, n);
-        matmul_store(x, a->accumulate, d, c0, n, c);
-    }
+    multiply(x, &t[0], widen(x, &t[1], &t[3], SLOT_A, 0, (size_t)t[1].l->n),
+             (size_t)t[1].parts * LANES, a->accumulate, moving_columns, t);
 }
 
 bool bind_nc_matmul_mx(binder *b)

@@ -22,37 +22,30 @@ enum {
     NO_VERSION = 0
 };
 
-// What an instruction does with its operands. None of the bits: it may look at anything.
-enum {
-    KNOWN = 1,  // touches its operands and indices, nothing else of the memories
-    VIEWS = 2,  // reads its sources as tiles, wherever they are
-    FULL = 4,   // writes all of its destinations, reads none of them
-};
-
-static const uint8_t classes[ISA_COUNT] = {
-    [ISA_tensor_tensor] = KNOWN | VIEWS | FULL,
-    [ISA_tensor_scalar] = KNOWN | VIEWS | FULL,
-    [ISA_scalar_tensor_tensor] = KNOWN | VIEWS | FULL,
-    [ISA_tensor_scalar_reduce] = KNOWN | VIEWS | FULL,
-    [ISA_reciprocal] = KNOWN | VIEWS | FULL,
-    [ISA_activation] = KNOWN | VIEWS | FULL,
-    [ISA_activation_reduce] = KNOWN | VIEWS | FULL,
-    [ISA_activate2] = KNOWN | VIEWS | FULL,
-    [ISA_exponential] = KNOWN | VIEWS | FULL,
-    [ISA_range_select] = KNOWN | VIEWS | FULL,
-    [ISA_select_reduce] = KNOWN | VIEWS | FULL,
-    [ISA_tensor_copy] = KNOWN | VIEWS | FULL,
-    [ISA_tensor_copy_predicated] = KNOWN | VIEWS,
-    [ISA_memset] = KNOWN | VIEWS | FULL,
-    [ISA_fill_uninit] = KNOWN | VIEWS | FULL,
-    [ISA_iota] = KNOWN | VIEWS | FULL,
-    [ISA_affine_select] = KNOWN | VIEWS | FULL,
-    [ISA_tensor_scalar_cumulative] = KNOWN | VIEWS | FULL,
-    [ISA_tensor_tensor_scan] = KNOWN | VIEWS | FULL,
-    [ISA_tensor_reduce] = KNOWN | VIEWS | FULL,
+const uint8_t instr_classes[ISA_COUNT] = {
+    [ISA_tensor_tensor] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_tensor_scalar] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_scalar_tensor_tensor] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_tensor_scalar_reduce] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_reciprocal] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_activation] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_activation_reduce] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_activate2] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_exponential] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_range_select] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_select_reduce] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_tensor_copy] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_tensor_copy_predicated] = KNOWN | VIEWS | ROWWISE,
+    [ISA_memset] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_fill_uninit] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_iota] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_affine_select] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_tensor_scalar_cumulative] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_tensor_tensor_scan] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_tensor_reduce] = KNOWN | VIEWS | FULL | ROWWISE,
     [ISA_tensor_partition_reduce] = KNOWN,
-    [ISA_bn_stats] = KNOWN | VIEWS | FULL,
-    [ISA_bn_aggr] = KNOWN | VIEWS | FULL,
+    [ISA_bn_stats] = KNOWN | VIEWS | FULL | ROWWISE,
+    [ISA_bn_aggr] = KNOWN | VIEWS | FULL | ROWWISE,
     [ISA_nc_matmul] = KNOWN | VIEWS | FULL,  // but for accumulate
     [ISA_nc_matmul_mx] = KNOWN,
     [ISA_quantize_mx] = KNOWN,
@@ -72,7 +65,7 @@ static const uint8_t classes[ISA_COUNT] = {
     [ISA_rand_get_state] = KNOWN,
     [ISA_rand_set_state] = KNOWN,
     [ISA_set_rng_seed] = KNOWN,
-    [ISA_dma_copy] = KNOWN,
+    [ISA_dma_copy] = KNOWN | ROWWISE,  // when its patterns are
     [ISA_dma_transpose] = KNOWN,
     [ISA_dma_compute] = KNOWN,
     [ISA_register_alloc] = KNOWN,
@@ -89,11 +82,6 @@ typedef struct box {
     uint64_t nrows;
 } box;
 
-typedef struct ref {
-    uint32_t at, k;  // operand k of instruction `at`
-    struct ref *next;
-} ref;
-
 typedef struct version {
     region r;        // as written
     int64_t lo, hi;  // what is left of it
@@ -101,6 +89,7 @@ typedef struct version {
     uint32_t store;  // the copy to `where`; of a load the load itself
     bool placed;     // where is known
     bool spoilt;     // the copy must stay
+    bool settled;    // not to be placed any more
     bool damaged;    // a hole in [lo, hi)
     bool changed;    // `where` is not what was read any more
     bool gone;
@@ -141,6 +130,8 @@ typedef struct planner {
     uint32_t *fresh;  // versions that did not go through keep_unplaced
     uint32_t nfresh, fresh_cap;
     bool *own;  // instructions whose operands are copied
+    passing *passing;
+    uint32_t npassing, passing_cap;
     bool failed;
 } planner;
 
@@ -282,6 +273,21 @@ static void carry_out(planner *pl, const version *v)
     copy->flags |= BOUND_SKIP;
 }
 
+// All that read the version are known, and nothing else does.
+static void note_passing(planner *pl, version *v)
+{
+    if (pl->npassing == pl->passing_cap) {
+        pl->passing_cap = pl->passing_cap ? pl->passing_cap * 2 : 64;
+        passing *at = NEW_N(pl->scratch, passing, pl->passing_cap);
+        if (pl->npassing) {
+            memcpy(at, pl->passing, pl->npassing * sizeof *at);
+        }
+        pl->passing = at;
+    }
+    pl->passing[pl->npassing++] = (passing){v->at, v->k, v->refs};
+    v->refs = NULL;
+}
+
 // Ends a version that nothing can look at any more.
 static void finish(planner *pl, uint32_t id)
 {
@@ -289,6 +295,8 @@ static void finish(planner *pl, uint32_t id)
     release_place(pl, v);
     if (!v->spoilt && v->placed) {
         carry_out(pl, v);
+    } else if (!v->spoilt && lanes_may_keep(&v->r, v->at, v->refs)) {
+        note_passing(pl, v);
     }
     while (v->refs) {
         ref *f = v->refs;
@@ -481,7 +489,7 @@ static bool store(planner *pl, uint32_t at, const opnd *d, const opnd *s, const 
     box where = {d->base, d->offset, d->offset + shape->row_bytes, shape->d, shape->nrows};
     find(pl, &r);
     version *v = pl->nseen == 1 ? &pl->v[pl->seen[0]] : NULL;
-    if (!v || !usable(v) || v->placed || pl->nopen == OPEN_MAX || v->lo != r.lo || v->hi != r.hi ||
+    if (!v || !usable(v) || v->placed || v->settled || pl->nopen == OPEN_MAX || v->lo != r.lo || v->hi != r.hi ||
         v->r.lo != r.lo || v->r.hi != r.hi || v->r.p0 != r.p0 || v->r.p1 != r.p1 ||
         (shape->nrows > 1 && shape->d < shape->row_bytes) || !untouched(pl, v->at, &where)) {
         return false;
@@ -614,7 +622,7 @@ static void keep_unplaced(planner *pl)
 {
     while (pl->nfresh) {
         version *v = &pl->v[pl->fresh[--pl->nfresh]];
-        v->spoilt = v->spoilt || !v->placed;
+        v->settled = !v->placed;
     }
 }
 
@@ -622,7 +630,7 @@ static void step(planner *pl, uint32_t at)
 {
     const bound *c = &pl->dp->code[at];
     const ir_instr *in = &pl->p->instrs.at[c->instr];
-    uint32_t what = classes[in->op];
+    uint32_t what = instr_classes[in->op];
     if (in->op == ISA_nc_matmul) {
         ir_arg acc = pl->p->args.at[in->args + 6];
         what &= acc.kind == IRA_BOOL && acc.v ? ~(uint32_t)FULL : ~0u;
@@ -684,5 +692,7 @@ void plan_copies(device_program *dp, arena *scratch)
     }
     if (pl->failed) {
         dp->fast = NULL;
+    } else {
+        plan_lanes(dp, pl->passing, pl->npassing, scratch);
     }
 }

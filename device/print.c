@@ -68,7 +68,7 @@ static void run_print(exec *x, const bound *b, const tile *t)
     add(&out, prefix, strlen(prefix));
     add(&out, " ", 1);
     uint64_t n = t[0].l->n;
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         for (uint64_t e = 0; e < n; e++) {
             // Brackets open where all further indices are 0.
             uint64_t flat = r * n + e, block = 1;

@@ -105,11 +105,11 @@ static uint8_t lane_of(const binder *b, const opnd *o)
 static void run_rng(exec *x, const bound *b, const tile *t)
 {
     engine_id e = (engine_id)x->dp->p->instrs.at[b->instr].engine;
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
             size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
-            draw(x, b->lane0 + r, e, n, x->core->raw[1]);
-            store_bits(x, &t[0], r, e0, n, x->core->raw[1]);
+            draw(x, b->lane0 + r, e, n, x->s->raw[1]);
+            store_bits(x, &t[0], r, e0, n, x->s->raw[1]);
         }
     }
 }
@@ -152,7 +152,7 @@ static uint32_t *state_of(const exec *x, uint32_t lane, uint32_t words)
 static void run_set_state(exec *x, const bound *b, const tile *t)
 {
     ready(x->core);
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         uint32_t *w = state_of(x, b->lane0 + r, (uint32_t)t[0].l->n);
         gather(w, t[0].p + (int64_t)r * t[0].ps, t[0].l, 0, t[0].l->n, sizeof *w);
     }
@@ -161,7 +161,7 @@ static void run_set_state(exec *x, const bound *b, const tile *t)
 static void run_get_state(exec *x, const bound *b, const tile *t)
 {
     ready(x->core);
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         const uint32_t *w = state_of(x, b->lane0 + r, (uint32_t)t[0].l->n);
         scatter(t[0].p + (int64_t)r * t[0].ps, t[0].l, 0, w, t[0].l->n, sizeof *w);
     }
@@ -227,12 +227,12 @@ static float row_value(exec *x, const tile *t, const rand_args *a, int i, uint32
 static void run_rand2(exec *x, const bound *b, const tile *t)
 {
     const rand_args *a = b->a;
-    float *out = x->core->buf[2];
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    float *out = x->s->buf[2];
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         float lo = row_value(x, t, a, 0, r), hi = row_value(x, t, a, 1, r);
         for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
             size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
-            uint32_t *w = x->core->raw[1];
+            uint32_t *w = x->s->raw[1];
             draw(x, b->lane0 + r, ENG_VECTOR, n, w);
             for (size_t i = 0; i < n; i++) {
                 float u = (float)(w[i] >> 8) * 0x1p-24f;
@@ -258,11 +258,11 @@ bool bind_rand2(binder *b)
 static void run_dropout(exec *x, const bound *b, const tile *t)
 {
     const rand_args *a = b->a;
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         float prob = row_value(x, t, a, 0, r);
         for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
             size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
-            uint32_t *w = x->core->raw[1], *v = x->core->raw[2];
+            uint32_t *w = x->s->raw[1], *v = x->s->raw[2];
             draw(x, b->lane0 + r, ENG_VECTOR, n, w);
             load_bits(x, &t[1], r, e0, n, v);
             for (size_t i = 0; i < n; i++) {

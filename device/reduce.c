@@ -39,7 +39,7 @@ static float left_fold(exec *x, const tile *s, uint32_t r, uint64_t e0, uint64_t
     float v = 0;
     for (uint64_t i = 0; i < n; i += CHUNK) {
         size_t m = n - i < CHUNK ? (size_t)(n - i) : CHUNK;
-        const f32u *p = load_rows(x, s, r, 1, e0 + i, m, x->core->buf[0]).p;
+        const f32u *p = load_rows(x, s, r, 1, e0 + i, m, x->s->buf[0]).p;
         for (size_t j = 0; j < m; j++) {
             v = i + j ? v - p[j] : p[j];
         }
@@ -58,7 +58,7 @@ static float fold_range(exec *x, op_id op, const tile *s, uint32_t r, uint64_t e
     }
     for (uint64_t i = 0; i < n; i += CHUNK) {
         size_t m = n - i < CHUNK ? (size_t)(n - i) : CHUNK;
-        x->k->fold[op](acc, load_rows(x, s, r, 1, e0 + i, m, x->core->buf[0]).p, m);
+        x->k->fold[op](acc, load_rows(x, s, r, 1, e0 + i, m, x->s->buf[0]).p, m);
     }
     return kern_tree(x->k, op, acc);
 }
@@ -66,8 +66,8 @@ static float fold_range(exec *x, op_id op, const tile *s, uint32_t r, uint64_t e
 // Whole rows that need no conversion, side by side.
 static void reduce_rows(exec *x, const reduce_args *a, const tile *d, const tile *s)
 {
-    float(*acc)[16] = x->core->part, id = kern_identity((op_id)a->op);
-    uint32_t parts = d->l->parts;
+    float(*acc)[16] = x->s->part, id = kern_identity((op_id)a->op);
+    uint32_t parts = d->parts;
     for (uint32_t r = 0; r < parts; r++) {
         for (int q = 0; q < 16; q++) {
             acc[r][q] = id;
@@ -91,13 +91,13 @@ static void run_tensor_reduce(exec *x, const bound *b, const tile *t)
     }
     uint64_t kept = d->l->n, each = a->each;
     uint64_t batch = each <= CHUNK && a->op != OPR_subtract ? CHUNK / each : 0;
-    float *out = x->core->buf[2];
-    for (uint32_t r = 0; r < d->l->parts; r++) {
+    float *out = x->s->buf[2];
+    for (uint32_t r = 0; r < d->parts; r++) {
         for (uint64_t i = 0; i < kept;) {
             size_t m = (size_t)(kept - i < CHUNK ? kept - i : CHUNK);
             if (batch) {
                 m = m < batch ? m : (size_t)batch;
-                const char *p = load_rows(x, s, r, 1, i * each, m * each, x->core->buf[0]).p;
+                const char *p = load_rows(x, s, r, 1, i * each, m * each, x->s->buf[0]).p;
                 float id = kern_identity((op_id)a->op);
                 for (size_t j = 0; j < m; j++) {
                     float acc[16];
@@ -124,8 +124,8 @@ static void run_tensor_reduce(exec *x, const bound *b, const tile *t)
 static void run_bit_reduce(exec *x, const bound *b, const tile *t)
 {
     const reduce_args *a = b->a;
-    uint32_t *p = x->core->raw[1];
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    uint32_t *p = x->s->raw[1];
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         for (uint64_t i = 0; i < t[0].l->n; i++) {
             uint32_t v = a->op == OPR_bitwise_and ? UINT32_MAX : 0;
             for (uint64_t e = 0; e < a->each; e += CHUNK) {
@@ -197,23 +197,23 @@ static void run_partition_reduce(exec *x, const bound *b, const tile *t)
     op_id op = (op_id)a->op;
     const tile *s = &t[1];
     float id = kern_identity(op);
-    float *acc = x->core->buf[1];
+    float *acc = x->s->buf[1];
     for (uint64_t e0 = 0; e0 < s->l->n; e0 += STEP) {
         size_t n = s->l->n - e0 < STEP ? (size_t)(s->l->n - e0) : STEP;
         for (size_t i = 0; i < 16 * n; i++) {
             acc[i] = id;
         }
-        for (uint32_t p = 0; p < s->l->parts; p++) {
+        for (uint32_t p = 0; p < s->parts; p++) {
             float *to = acc + (p % 16) * n;
             x->k->bin[op][KERN_VV]((rows){to, 0}, (crows){to, 0},
-                                   load_rows(x, s, p, 1, e0, n, x->core->buf[0]), 1, n);
+                                   load_rows(x, s, p, 1, e0, n, x->s->buf[0]), 1, n);
         }
         for (size_t half = 8; half; half /= 2) {
             x->k->bin[op][KERN_VV]((rows){acc, 0}, (crows){acc, 0}, (crows){acc + half * n, 0}, 1,
                                    half * n);
         }
         if (op == OPR_average) {
-            float count = (float)s->l->parts;
+            float count = (float)s->parts;
             x->k->bin[OPR_divide][KERN_VS]((rows){acc, 0}, (crows){acc, 0}, (crows){&count, 0}, 1,
                                            n);
         }
@@ -224,11 +224,11 @@ static void run_partition_reduce(exec *x, const bound *b, const tile *t)
 static void run_partition_bits(exec *x, const bound *b, const tile *t)
 {
     const reduce_args *a = b->a;
-    uint32_t *acc = x->core->raw[1], *v = x->core->raw[2];
+    uint32_t *acc = x->s->raw[1], *v = x->s->raw[2];
     for (uint64_t e0 = 0; e0 < t[1].l->n; e0 += CHUNK) {
         size_t n = t[1].l->n - e0 < CHUNK ? (size_t)(t[1].l->n - e0) : CHUNK;
         load_bits(x, &t[1], 0, e0, n, acc);
-        for (uint32_t p = 1; p < t[1].l->parts; p++) {
+        for (uint32_t p = 1; p < t[1].parts; p++) {
             load_bits(x, &t[1], p, e0, n, v);
             x->k->bits((op_id)a->op, acc, acc, v, n, 32, false);
         }
@@ -283,7 +283,7 @@ static bool is_f32(const tile *t)
 
 static void scan_fast(exec *x, const scan_args *a, const tile *t)
 {
-    uint32_t parts = t[0].l->parts;
+    uint32_t parts = t[0].parts;
     uint64_t n = t[0].l->n;
     float state[PARTS];
     for (uint32_t r = 0; r < parts; r++) {
@@ -297,9 +297,9 @@ static void scan_fast(exec *x, const scan_args *a, const tile *t)
         size_t step = all ? (size_t)n : CHUNK / batch;
         for (uint64_t e0 = 0; e0 < n; e0 += step) {
             size_t len = n - e0 < step ? (size_t)(n - e0) : step;
-            crows p = load_rows(x, &t[1], r0, m, e0, len, x->core->buf[0]);
-            crows q = load_rows(x, &t[2], r0, m, e0, len, x->core->buf[1]);
-            rows o = {x->core->buf[2], (ptrdiff_t)(len * sizeof(float))};
+            crows p = load_rows(x, &t[1], r0, m, e0, len, x->s->buf[0]);
+            crows q = load_rows(x, &t[2], r0, m, e0, len, x->s->buf[1]);
+            rows o = {x->s->buf[2], (ptrdiff_t)(len * sizeof(float))};
             if (direct) {
                 o = (rows){t[0].p + r0 * t[0].ps + (int64_t)e0 * 4, t[0].ps};
             }
@@ -318,13 +318,13 @@ static void run_scan(exec *x, const bound *b, const tile *t)
         scan_fast(x, a, t);
         return;
     }
-    float *out = x->core->buf[2];
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
+    float *out = x->s->buf[2];
+    for (uint32_t r = 0; r < t[0].parts; r++) {
         float s = row_scalar(x, t, a->s0, a->imm0, r);
         for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
             size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
-            const f32u *p = load_rows(x, &t[1], r, 1, e0, n, x->core->buf[0]).p;
-            const f32u *q = load_rows(x, &t[2], r, 1, e0, n, x->core->buf[1]).p;
+            const f32u *p = load_rows(x, &t[1], r, 1, e0, n, x->s->buf[0]).p;
+            const f32u *q = load_rows(x, &t[2], r, 1, e0, n, x->s->buf[1]).p;
             for (size_t i = 0; i < n; i++) {
                 float u = a->reverse0 ? apply(x->k, (op_id)a->op0, s, p[i])
                                       : apply(x->k, (op_id)a->op0, p[i], s);
@@ -340,9 +340,9 @@ static void run_scan(exec *x, const bound *b, const tile *t)
 static void run_cumulative(exec *x, const bound *b, const tile *t)
 {
     const scan_args *a = b->a;
-    float *out = x->core->buf[2];
-    for (uint32_t r = 0; r < t[0].l->parts; r++) {
-        float *reg = &x->core->acc[ACC_VECTOR][(b->lane0 + r) % PARTS];
+    float *out = x->s->buf[2];
+    for (uint32_t r = 0; r < t[0].parts; r++) {
+        float *reg = &x->core->acc[ACC_VECTOR][(b->lane0 + x->row0 + r) % PARTS];
         float imm = row_scalar(x, t, a->s0, a->imm0, r);
         float s = *reg;
         if (a->cmd == ISAE_reduce_cmd_reset_reduce || a->cmd == ISAE_reduce_cmd_reset) {
@@ -352,7 +352,7 @@ static void run_cumulative(exec *x, const bound *b, const tile *t)
         }
         for (uint64_t e0 = 0; e0 < t[0].l->n; e0 += CHUNK) {
             size_t n = t[0].l->n - e0 < CHUNK ? (size_t)(t[0].l->n - e0) : CHUNK;
-            crows p = load_rows(x, &t[1], r, 1, e0, n, x->core->buf[0]);
+            crows p = load_rows(x, &t[1], r, 1, e0, n, x->s->buf[0]);
             if (op_table[a->op0].cls == OPC_U) {
                 x->k->un[a->op0]((rows){out, 0}, p, 1, n);
             } else {
@@ -448,10 +448,10 @@ static float fold_buffer(const exec *x, op_id op, const float *v, size_t n)
 static void run_bn_stats(exec *x, const bound *b, const tile *t)
 {
     (void)b;
-    float *half = x->core->buf[1], *sq = x->core->buf[2];
+    float *half = x->s->buf[1], *sq = x->s->buf[2];
     size_t n = t[1].l->n;
-    for (uint32_t r = 0; r < t[1].l->parts; r++) {
-        const f32u *v = load_rows(x, &t[1], r, 1, 0, n, x->core->buf[0]).p;
+    for (uint32_t r = 0; r < t[1].parts; r++) {
+        const f32u *v = load_rows(x, &t[1], r, 1, 0, n, x->s->buf[0]).p;
         float out[6];
         for (size_t odd = 0; odd < 2; odd++) {
             size_t m = 0;
@@ -475,9 +475,9 @@ static void run_bn_aggr(exec *x, const bound *b, const tile *t)
 {
     (void)b;
     size_t n = t[1].l->n / 3;
-    float *c = x->core->buf[1], *w = x->core->buf[2];
-    for (uint32_t r = 0; r < t[1].l->parts; r++) {
-        const f32u *v = load_rows(x, &t[1], r, 1, 0, 3 * n, x->core->buf[0]).p;
+    float *c = x->s->buf[1], *w = x->s->buf[2];
+    for (uint32_t r = 0; r < t[1].parts; r++) {
+        const f32u *v = load_rows(x, &t[1], r, 1, 0, 3 * n, x->s->buf[0]).p;
         for (size_t i = 0; i < n; i++) {
             c[i] = v[3 * i];
             w[i] = v[3 * i] * v[3 * i + 1];

@@ -70,7 +70,7 @@ bool exec_dyn_value(exec *x, const bound *b, const opnd *o, int64_t *v)
         return true;
     }
     const opnd *ix = &x->dp->index[o->index];
-    tile t = {x->base[ix->base] + ix->offset, ix->ps, ix->l, ix->dtype, ix->size};
+    tile t = exec_tile(x, ix);
     *v = tile_int(x, &t, 0);
     return true;
 }
@@ -99,7 +99,7 @@ bool exec_resolve(exec *x, const bound *b, const opnd *o, tile *t)
     const ir *p = x->dp->p;
     const ir_dyn *d = &p->dyns.at[o->dyn];
     int64_t v = 0;
-    *t = (tile){x->base[o->base] + o->offset, o->ps, o->l, o->dtype, o->size};
+    *t = exec_tile(x, o);
     if (d->kind == DYN_INDIRECT || d->kind == DYN_VECTOR || o->late) {
         return true;
     }
@@ -375,7 +375,7 @@ void copy_outputs(exec *x, void *const *outputs)
         if (o->base == direct_base(x->dp, i) && x->base[o->base] == outputs[i]) {
             continue;  // it was made there
         }
-        tile s = {x->base[o->base] + o->offset, o->ps, o->l, o->dtype, o->size};
+        tile s = exec_tile(x, o);
         int64_t row = (int64_t)(o->l->n * o->size);
         if (o->l->contig && o->ps == row) {
             memcpy(outputs[i], s.p, (size_t)row * o->l->parts);
@@ -450,8 +450,7 @@ bool exec_operands(exec *x, const bound *b, tile *t)
     for (uint32_t k = 0; k < b->nops; k++) {
         const opnd *o = &b->o[k];
         if (!o->dyn) {
-            t[k] =
-                (tile){o->l ? x->base[o->base] + o->offset : NULL, o->ps, o->l, o->dtype, o->size};
+            t[k] = exec_tile(x, o);
         } else if (!exec_resolve(x, b, o, &t[k])) {
             return false;
         }
@@ -500,10 +499,14 @@ void run_code(exec *x)
             return;
         }
         const bound *b = &x->code[x->ip];
-        if (!exec_operands(x, b, t)) {
-            return;
+        if (b->run) {
+            x->ip += run_lanes(x, b) - 1;
+        } else {
+            if (!exec_operands(x, b, t)) {
+                return;
+            }
+            b->fn(x, b, t);
         }
-        b->fn(x, b, t);
         if (x->status != NKI_OK) {
             return;
         }
@@ -518,6 +521,7 @@ bool exec_begin(exec *x, void *const *params, char *const *shared, void *const *
         return false;
     }
     x->k = kern_get();
+    x->s = &core->s;
     x->base = core->base;
     x->regs = core->regs;
     memset(core->regs, 0, core->regs_cap * sizeof *core->regs);

@@ -21,7 +21,7 @@ static indirect indirect_of(const exec *x, const bound *b, const opnd *o)
     const ir_dyn *d = &p->dyns.at[o->dyn];
     const opnd *io = &x->dp->index[o->index];
     return (indirect){
-        .ix = {x->base[io->base] + io->offset, io->ps, io->l, io->dtype, io->size},
+        .ix = exec_tile(x, io),
         .group = p->instrs.at[b->instr].engine == ENG_TENSOR ? GROUP_TENSOR : GROUP,
         .start = v->offset * o->size,
         .step = d->step * o->size,
@@ -74,7 +74,7 @@ static void indirect_move(exec *x, const bound *b, const opnd *o, const tile *t,
                           bool out)
 {
     indirect in = indirect_of(x, b, o);
-    for (uint32_t p = 0; p < t->l->parts; p++) {
+    for (uint32_t p = 0; p < t->parts; p++) {
         char *f = flat->p + p * flat->ps;
         for (uint64_t i = 0; i < t->l->n; i++, f += t->size) {
             int64_t value = 0, at;
@@ -99,7 +99,7 @@ void run_staged(exec *x, const bound *b, const tile *t)
         if (!((b->stage_in | b->stage_out) >> k & 1)) {
             continue;
         }
-        flat[k] = (layout){.parts = t[k].l->parts, .n = t[k].l->n, .contig = true};
+        flat[k] = (layout){.parts = t[k].parts, .n = t[k].l->n, .contig = true};
         flat[k].hi = (int64_t)(t[k].l->n * t[k].size);
         flat[k].step0 = flat[k].hi;
         if (t[k].l->n > 1) {
@@ -110,7 +110,8 @@ void run_staged(exec *x, const bound *b, const tile *t)
         s[k].p = at;
         s[k].ps = flat[k].hi;
         s[k].l = &flat[k];
-        at += (t[k].l->parts * (uint64_t)flat[k].hi + 63) & ~63ull;
+        s[k].parts = t[k].parts;
+        at += (t[k].parts * (uint64_t)flat[k].hi + 63) & ~63ull;
         if (b->stage_in >> k & 1) {
             if (b->o[k].dyn && x->dp->p->dyns.at[b->o[k].dyn].kind == DYN_INDIRECT) {
                 indirect_move(x, b, &b->o[k], &t[k], &s[k], false);

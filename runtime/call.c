@@ -218,7 +218,7 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
     }
     diags_init(&b.ds, &b.mem);
     b.ds.policy = &ctx->policy;
-    device_run_opts o = {.threads = ctx->opts.threads,
+    device_run_opts o = {.pool = ctx->pool,
                          .seed = ctx->opts.seed,
                          .print = ctx->opts.print,
                          .print_ctx = ctx->opts.print_ctx,

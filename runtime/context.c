@@ -216,6 +216,9 @@ static nki_status setup(nki_context *ctx, const char **why)
     own(ctx);
     *why = "out of memory";
     ctx->cache = cache_create(o->cache_bytes);
+    if (o->threads > 1 && !(ctx->pool = device_pool_create(o->threads))) {
+        return NKI_ERR_NOMEM;
+    }
     if (!ctx->cache || log_create(o, &ctx->log) != NKI_OK ||
         queue_create(ctx, &ctx->queue) != NKI_OK) {
         return NKI_ERR_NOMEM;
@@ -271,6 +274,7 @@ void nki_context_release(nki_context *ctx)
         return;  // a child's copy of its parent's context may hold any lock, so it stays
     }
     queue_release(ctx->queue);
+    device_pool_release(ctx->pool);
     cache_release(ctx->cache);
     host_release_all(ctx);
     trace_release(atomic_load(&ctx->trace));

@@ -31,6 +31,7 @@ struct nki_context {
     jmp_buf oom;
     arena parse_mem;        // the last nki_tool_parse's names
     pthread_mutex_t lock;   // of hosts
+    device_pool *pool;      // helps runs; NULL: opts.threads is 1
     struct queue *queue;    // devices and streams
     struct cache *cache;    // compiled kernels
     struct host_fn *hosts;  // registered functions, newest first

@@ -63,7 +63,8 @@ typedef struct nki_context_opts {
     size_t warning_count;
     size_t memory_limit_bytes;  // of one compile; 0: 8 GiB
     uint64_t step_limit;        // evaluated nodes of a meta-program; 0: 4e9
-    uint32_t threads;           // of one run; 0: 1. The result does not depend on it
+    uint32_t threads;           // of one run; 0: 1. The result does not depend on it. No more than
+                                // there are processors
     uint32_t seed;              // initial state of the device's random generators
     // print() at compile time and device_print at run time. NULL: dropped.
     // Called on the thread that compiles or runs (a device's own, for work that was submitted);

@@ -6,6 +6,8 @@
 
 #include "tests/unit/grid.h"
 
+#include "device/internal.h"
+
 prog grid_prog;
 bool grid_all;
 uint32_t grid_turn;
@@ -103,7 +105,8 @@ static uint32_t view_of(const side *s, uint32_t whole)
         return prog_ap(&grid_prog, whole, 0, 0, 3,
                        (const int64_t[][2]){{1, p}, {1, n / 2}, {n / 2, 2}});
     case GRID_BROADCAST:
-        return prog_ap(&grid_prog, whole, 0, 0, 3, (const int64_t[][2]){{1, p}, {0, 3}, {1, n / 3}});
+        return prog_ap(&grid_prog, whole, 0, 0, 3,
+                       (const int64_t[][2]){{1, p}, {0, 3}, {1, n / 3}});
     default: return whole;
     }
 }
@@ -123,10 +126,24 @@ static uint32_t special(const ref_format *f, uint32_t k)
     }
     uint32_t sign = 1u << (f->eb + f->mb), inf = ((1u << f->eb) - 1) << f->mb;
     uint32_t one = ((1u << (f->eb - 1)) - 1) << f->mb, min = 1u << f->mb;
-    const uint32_t v[SPECIALS] = {0,       sign,       1,       sign | 1,    min - 1, min | sign,
-                                  one,     sign | one, one + 1, inf - 1,     inf,     inf | sign,
-                                  inf + 1, one | min,  one - 1, sign | (inf - 1),
-                                  one + min / 2 + (2u << f->mb), sign | (one + 3 * min / 4)};
+    const uint32_t v[SPECIALS] = {0,
+                                  sign,
+                                  1,
+                                  sign | 1,
+                                  min - 1,
+                                  min | sign,
+                                  one,
+                                  sign | one,
+                                  one + 1,
+                                  inf - 1,
+                                  inf,
+                                  inf | sign,
+                                  inf + 1,
+                                  one | min,
+                                  one - 1,
+                                  sign | (inf - 1),
+                                  one + min / 2 + (2u << f->mb),
+                                  sign | (one + 3 * min / 4)};
     return v[k % SPECIALS];
 }
 
@@ -164,7 +181,7 @@ static side *loaded(side *s)
 side *grid_given(const ref_format *f, uint32_t parts, uint32_t n, const double *v)
 {
     side *s = new_side(f, parts, n, GRID_PLAIN);
-    s->v = NEW_N(&grid_prog.mem, double, (size_t)parts * n);
+    s->v = NEW_N(&grid_prog.mem, double, (size_t)parts *n);
     for (uint32_t i = 0; i < parts * n; i++) {
         s->v[i] = v[i];
         put(s, i / n, i % n, ref_pattern(f, v[i]));
@@ -176,7 +193,7 @@ side *grid_source(const ref_format *f, uint32_t parts, uint32_t n, grid_kind kin
                   grid_values values)
 {
     side *s = new_side(f, parts, n, kind);
-    s->v = NEW_N(&grid_prog.mem, double, (size_t)parts * n);
+    s->v = NEW_N(&grid_prog.mem, double, (size_t)parts *n);
     for (uint32_t p = 0; p < parts; p++) {
         for (uint32_t i = n; i-- > 0;) {
             put(s, p, i, ref_pattern(f, value_at(f, values, p * n + i)));
@@ -192,8 +209,8 @@ side *grid_source(const ref_format *f, uint32_t parts, uint32_t n, grid_kind kin
 static side *dest(const ref_format *f, uint32_t parts, uint32_t n, grid_kind kind, bool psum)
 {
     side *s = new_side(f, parts, n, kind == GRID_BROADCAST ? GRID_PLAIN : kind);
-    s->lo = NEW_N(&grid_prog.mem, double, (size_t)parts * n);
-    s->hi = NEW_N(&grid_prog.mem, double, (size_t)parts * n);
+    s->lo = NEW_N(&grid_prog.mem, double, (size_t)parts *n);
+    s->hi = NEW_N(&grid_prog.mem, double, (size_t)parts *n);
     uint32_t whole = psum ? prog_psum(&grid_prog, f->d, parts, s->width)
                           : prog_sbuf(&grid_prog, f->d, parts, s->width);
     if (!psum) {  // a pattern that tells what was not written
@@ -283,6 +300,37 @@ static void compare(const side *d, const char *what, const char *level)
     }
 }
 
+// The same bits when rows and columns are spread over threads, however many.
+static void run_shared(const char *what)
+{
+    static const uint32_t threads[] = {2, 3, 8, 16};
+    static device_pool *pools[4];
+    prog *g = &grid_prog;
+    uint32_t turn = grid_turn % 4;
+    const char *err = NULL;
+    device_program *dp = NULL;
+    unsigned char *alone[SIDES_MAX];
+    pool_force(true);
+    if (!pools[turn]) {
+        pools[turn] = device_pool_create(threads[turn]);
+    }
+    for (uint32_t i = 0; i < nsides; i++) {
+        size_t size = (size_t)sides[i].parts * sides[i].width * 4;
+        alone[i] = NEW_N(&g->mem, unsigned char, size);
+        memcpy(alone[i], sides[i].host, size);
+    }
+    assert_int_equal(device_bind(&g->pr, &dp, &err), NKI_OK);
+    device_run_opts opts = {.pool = pools[turn]};
+    assert_int_equal(device_run(g->core, dp, g->params, g->outs, &opts, &g->ds), NKI_OK);
+    for (uint32_t i = 0; i < nsides; i++) {
+        if (memcmp(alone[i], sides[i].host, (size_t)sides[i].parts * sides[i].width * 4) != 0) {
+            fail_msg("%s, case %u: other bits with %u threads", what, grid_turn, threads[turn]);
+        }
+    }
+    device_program_release(dp);
+    pool_force(false);
+}
+
 void grid_run(const char *what)
 {
     static const char *const levels[] = {"portable", "avx2", "avx512"};
@@ -303,6 +351,7 @@ void grid_run(const char *what)
         }
     }
     kern_force(NULL);
+    run_shared(what);
 }
 
 // Without numerics of their own: control, registers, what two cores do with each other
@@ -345,13 +394,20 @@ static void everything_has_a_case(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grid_elementwise), cmocka_unit_test(grid_functions),
-        cmocka_unit_test(grid_bits),        cmocka_unit_test(grid_selects),
-        cmocka_unit_test(grid_folds),       cmocka_unit_test(grid_scans),
-        cmocka_unit_test(grid_statistics),  cmocka_unit_test(grid_searches),
-        cmocka_unit_test(grid_moves),       cmocka_unit_test(grid_gathers),
-        cmocka_unit_test(grid_dma),         cmocka_unit_test(grid_matmul),
-        cmocka_unit_test(grid_mx),          cmocka_unit_test(grid_random),
+        cmocka_unit_test(grid_elementwise),
+        cmocka_unit_test(grid_functions),
+        cmocka_unit_test(grid_bits),
+        cmocka_unit_test(grid_selects),
+        cmocka_unit_test(grid_folds),
+        cmocka_unit_test(grid_scans),
+        cmocka_unit_test(grid_statistics),
+        cmocka_unit_test(grid_searches),
+        cmocka_unit_test(grid_moves),
+        cmocka_unit_test(grid_gathers),
+        cmocka_unit_test(grid_dma),
+        cmocka_unit_test(grid_matmul),
+        cmocka_unit_test(grid_mx),
+        cmocka_unit_test(grid_random),
         cmocka_unit_test(everything_has_a_case),
     };
     grid_all = argc > 1 && strcmp(argv[1], "all") == 0;

@@ -130,7 +130,7 @@ static void emit(world *w)
     }
 }
 
-static float first[3][CELLS], second[3][CELLS];
+static float first[3][CELLS], second[3][CELLS], third[3][CELLS];
 
 static void fill(float m[3][CELLS])
 {
@@ -153,12 +153,16 @@ static uint32_t left_out(const device_program *dp)
 static void random_programs(void **state)
 {
     (void)state;
-    uint32_t skipped = 0;
+    uint32_t skipped = 0, kept = 0, together = 0;
+    pool_force(true);
+    device_pool *pool = device_pool_create(3);
+    pool_force(false);
     for (uint32_t seed = 1; seed <= 6000; seed++) {
         static world w;
         rng = seed * 2654435761u;
         fill(first);
         fill(second);
+        fill(third);
         uint32_t shift = next(3) ? 0 : 1 + next(CELLS / 2);  // the parameters overlap
         make(&w, first[0], shift ? first[0] + shift : first[1], first[2]);
         emit(&w);
@@ -169,13 +173,36 @@ static void random_programs(void **state)
         void *outs[1] = {second[2]};
         device_run_opts opts = {.as_written = true};
         assert_int_equal(device_run(other, w.g.dp, params, outs, &opts, NULL), NKI_OK);
-        device_core_release(other);
         if (memcmp(first, second, sizeof first) != 0) {
             fail_msg("seed %u", seed);
         }
+        // Row by row, on several threads.
+        device_core_release(other);
+        other = device_core_create(w.g.p->target);
+        pool_force(true);
+        device_program *dp = NULL;
+        const char *err = NULL;
+        assert_int_equal(device_bind(&w.g.pr, &dp, &err), NKI_OK);
+        void *others[2] = {third[0], shift ? third[0] + shift : third[1]};
+        outs[0] = third[2];
+        opts = (device_run_opts){.pool = seed % 4 ? pool : NULL};
+        assert_int_equal(device_run(other, dp, others, outs, &opts, NULL), NKI_OK);
+        for (uint32_t i = 0; i < dp->nruns; i++) {
+            kept += dp->runs[i].row_bytes != 0;
+            together += dp->runs[i].n > 1;
+        }
+        device_program_release(dp);
+        pool_force(false);
+        device_core_release(other);
+        if (memcmp(first, third, sizeof first) != 0) {
+            fail_msg("seed %u, in runs", seed);
+        }
         prog_fini(&w.g);
     }
+    device_pool_release(pool);
     assert_true(skipped > 6000);  // else this tests nothing
+    assert_true(kept > 300);
+    assert_true(together > 6000);
 }
 
 // What must be left out for the speed that docs/performance.md states.
