@@ -55,16 +55,21 @@ static bool fits(const nki_tensor *t, const nki_tensor_info *want)
     return true;
 }
 
-static nki_status misfit(nki_kernel *k, const char *what, const nki_tensor *t,
-                         const nki_tensor_info *want)
+// Of parameter i or output i.
+static nki_status misfit(nki_kernel *k, bool output, size_t i, const nki_tensor *t)
 {
+    const nki_tensor_info *want = output ? &k->outputs[i] : &k->params[i];
     nki_tensor_info got = {.dtype = t->dtype, .ndim = t->ndim};
     memcpy(got.shape, t->shape, sizeof got.shape);
     char a[200], b[200];
     describe(&got, a, sizeof a);
     describe(want, b, sizeof b);
-    return context_fail(k->ctx, NKI_ERR_ARG, "%s '%s' of %s got %s; it was compiled for %s", what,
-                        want->name, nki_kernel_name(k), a, b);
+    return output ? context_fail(k->ctx, NKI_ERR_ARG,
+                                 "output %zu of %s got %s; it was compiled for %s", i,
+                                 nki_kernel_name(k), a, b)
+                  : context_fail(k->ctx, NKI_ERR_ARG,
+                                 "parameter '%s' of %s got %s; it was compiled for %s", want->name,
+                                 nki_kernel_name(k), a, b);
 }
 
 static nki_status bind_params(nki_kernel *k, const nki_arg *args, size_t n, command *c)
@@ -85,7 +90,7 @@ static nki_status bind_params(nki_kernel *k, const nki_arg *args, size_t n, comm
                                 k->params[i].name);
         }
         if (!fits(t, &k->params[i])) {
-            return misfit(k, "parameter", t, &k->params[i]);
+            return misfit(k, false, i, t);
         }
         command_use(c, t, written[i] ? ACCESS_CHANGE : ACCESS_READ);
     }
@@ -99,7 +104,7 @@ static nki_status check_output(nki_kernel *k, const command *c, size_t i, const 
                             nki_kernel_name(k));
     }
     if (!fits(t, &k->outputs[i])) {
-        return misfit(k, "output", t, &k->outputs[i]);
+        return misfit(k, true, i, t);
     }
     for (uint32_t n = 0; n < c->tensor_count; n++) {
         if (c->tensors[n]->root == t->root) {
@@ -235,8 +240,8 @@ static failure *launch(command *c, void **params, void **outputs, nki_diags *war
     const device_program *programs[COMPILE_CORES_MAX];
     // A record numbers instructions as the clock does.
     o.observer = steps ? &ob : c->arg[3] ? control_observer(c->arg[3]) : NULL;
-    bool reordered = !o.observer && k->core[0].reordered &&
-                     params_apart(c, (uint32_t)k->param_count);
+    bool reordered =
+        !o.observer && k->core[0].reordered && params_apart(c, (uint32_t)k->param_count);
     for (uint32_t i = 0; i < k->core_count; i++) {
         programs[i] = reordered ? k->core[i].reordered : k->core[i].bound;
     }

@@ -87,35 +87,28 @@ static nki_status read_all(nki_context *ctx, const char *path, char **text, size
     return st;
 }
 
-// Whether the source parses and holds the entry; what it lacks is in ds or in the sentence.
-typedef struct found {
-    const char *entry;
-    uint32_t count;
-    bool named;
-} found;
-
-static void on_found(void *arg, const kernel_info *k, uint32_t n)
+static void count_kernels(void *arg, const kernel_info *k, uint32_t n)
 {
-    found *f = arg;
-    f->count = n;
-    for (uint32_t i = 0; f->entry && i < n; i++) {
-        f->named = f->named || strcmp(k[i].name, f->entry) == 0;
-    }
+    (void)k;
+    *(uint32_t *)arg = n;
 }
+
+// Whether the source parses, and which kernel is meant. That the entry exists only running the
+// module can say.
 
 static nki_status check_source(nki_op *op, nki_diags *ds)
 {
     nki_source src = {op->path, op->text, op->len};
     compile_request rq = context_request(op->ctx, &src);
-    found f = {.entry = op->entry};
-    rq.found = on_found;
-    rq.found_ctx = &f;
+    uint32_t kernels = 0;
+    rq.found = count_kernels;
+    rq.found_ctx = &kernels;
     compile_result r;
     nki_status st = compile(&rq, ds, &r);
     if (st != NKI_OK) {
         context_fail(op->ctx, st, "%s", r.why);
-    } else if (!f.entry && f.count > 1) {
-        st = context_fail(op->ctx, NKI_ERR_ARG, "%s holds %u kernels: name one", op->path, f.count);
+    } else if (!op->entry && kernels > 1) {
+        st = context_fail(op->ctx, NKI_ERR_ARG, "%s holds %u kernels: name one", op->path, kernels);
     }
     compile_result_fini(&r);
     return st;

@@ -31,7 +31,7 @@ typedef void (*nki_fn)(void);  // cast to the signature's type before the call
 // Errors:  NKI_ERR_ARG (the signature, with the place in the sentence; it does not fit the kernel),
 //          NKI_ERR_NOMEM.
 NKI_API nki_status nki_kernel_function(nki_kernel *k, const char *signature, nki_fn *out);
-// The signature that fits: "i32(in f32[128,512] x, out f32[128,512] out0)"; an output is "out0_"
+// The signature that fits: "i32(in float32[128,512] x, out float32[128,512] out0)"; an output is "out0_"
 // where a parameter is called out0. Borrowed from k. Errors: NKI_ERR_NOMEM.
 NKI_API nki_status nki_kernel_signature(nki_kernel *k, const char **out);
 

@@ -115,8 +115,9 @@ typedef struct nki_compile_opts {
 // ds may be NULL; errors and warnings are appended.
 //
 // Owns:   *out is a reference for the caller; NULL unless NKI_OK (and after stop_after).
-// Errors: NKI_ERR_DIAG (see ds), NKI_ERR_IO (the source; imports that cannot be read are
-//         diagnostics), NKI_ERR_NOMEM, NKI_ERR_LIMIT, NKI_ERR_ARG.
+// Errors: NKI_ERR_DIAG (see ds; also past step_limit), NKI_ERR_IO (the source; imports that cannot
+// be
+//         read are diagnostics), NKI_ERR_LIMIT (memory_limit_bytes), NKI_ERR_NOMEM, NKI_ERR_ARG.
 NKI_API nki_status nki_kernel_compile(nki_context *ctx, const nki_source *src, const char *entry,
                                       const nki_arg *args, size_t arg_count,
                                       const nki_compile_opts *opts, nki_diags *ds,

@@ -15,7 +15,8 @@ typedef struct nki_op nki_op;
 // src is read (files) or copied (text) now. Imported files that change are seen at the next call.
 // entry: as in nki_kernel_compile.
 //
-// Errors: NKI_ERR_DIAG (it does not parse, or holds no such kernel), NKI_ERR_IO, NKI_ERR_ARG,
+// Errors: NKI_ERR_DIAG (it does not parse; that there is no such kernel is said when it is
+//         specialised), NKI_ERR_IO, NKI_ERR_ARG (it holds several and entry names none),
 //         NKI_ERR_NOMEM.
 NKI_API nki_status nki_op_open(nki_context *ctx, const nki_source *src, const char *entry,
                                nki_diags *ds, nki_op **out);

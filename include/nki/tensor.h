@@ -9,24 +9,24 @@ extern "C" {
 
 // Element types. Numbers are those of the container format: appended, never reused.
 // Row: name, number, bytes an element, the language's name.
-#define NKI_DTYPE_LIST(X)                              \
-    X(FLOAT32,          0, 4, "float32")               \
-    X(TFLOAT32,         1, 4, "tfloat32")              \
-    X(BFLOAT16,         2, 2, "bfloat16")              \
-    X(FLOAT16,          3, 2, "float16")               \
-    X(FLOAT8_E5M2,      4, 1, "float8_e5m2")           \
-    X(FLOAT8_E4M3,      5, 1, "float8_e4m3")           \
-    X(FLOAT8_E4M3FN,    6, 1, "float8_e4m3fn")         \
-    X(FLOAT8_E8M0FNU,   7, 1, "float8_e8m0fnu")        \
-    X(INT8,             8, 1, "int8")                  \
-    X(UINT8,            9, 1, "uint8")                 \
-    X(INT16,           10, 2, "int16")                 \
-    X(UINT16,          11, 2, "uint16")                \
-    X(INT32,           12, 4, "int32")                 \
-    X(UINT32,          13, 4, "uint32")                \
-    X(BOOL,            14, 1, "bool")                  \
-    X(FLOAT8_E5M2_X4,  15, 4, "float8_e5m2_x4")        \
-    X(FLOAT8_E4M3FN_X4, 16, 4, "float8_e4m3fn_x4")     \
+#define NKI_DTYPE_LIST(X)                                                                          \
+    X(FLOAT32, 0, 4, "float32")                                                                    \
+    X(TFLOAT32, 1, 4, "tfloat32")                                                                  \
+    X(BFLOAT16, 2, 2, "bfloat16")                                                                  \
+    X(FLOAT16, 3, 2, "float16")                                                                    \
+    X(FLOAT8_E5M2, 4, 1, "float8_e5m2")                                                            \
+    X(FLOAT8_E4M3, 5, 1, "float8_e4m3")                                                            \
+    X(FLOAT8_E4M3FN, 6, 1, "float8_e4m3fn")                                                        \
+    X(FLOAT8_E8M0FNU, 7, 1, "float8_e8m0fnu")                                                      \
+    X(INT8, 8, 1, "int8")                                                                          \
+    X(UINT8, 9, 1, "uint8")                                                                        \
+    X(INT16, 10, 2, "int16")                                                                       \
+    X(UINT16, 11, 2, "uint16")                                                                     \
+    X(INT32, 12, 4, "int32")                                                                       \
+    X(UINT32, 13, 4, "uint32")                                                                     \
+    X(BOOL, 14, 1, "bool")                                                                         \
+    X(FLOAT8_E5M2_X4, 15, 4, "float8_e5m2_x4")                                                     \
+    X(FLOAT8_E4M3FN_X4, 16, 4, "float8_e4m3fn_x4")                                                 \
     X(FLOAT4_E2M1FN_X4, 17, 2, "float4_e2m1fn_x4")
 
 typedef enum nki_dtype {
@@ -37,9 +37,9 @@ typedef enum nki_dtype {
 
 enum { NKI_MAX_DIMS = 8 };
 
-NKI_API const char *nki_dtype_name(nki_dtype d);        // "bfloat16"; NULL when there is none
-NKI_API size_t nki_dtype_size_bytes(nki_dtype d);       // 0 when there is none
-NKI_API int nki_dtype_is_float(nki_dtype d);            // packed words are not
+NKI_API const char *nki_dtype_name(nki_dtype d);   // "bfloat16"; NULL when there is none
+NKI_API size_t nki_dtype_size_bytes(nki_dtype d);  // 0 when there is none
+NKI_API int nki_dtype_is_float(nki_dtype d);       // packed words are not
 // Long and short names ("bfloat16", "bf16"). Returns 0 when there is none.
 NKI_API int nki_dtype_find(const char *text, size_t len, nki_dtype *out);
 
@@ -52,8 +52,8 @@ typedef struct nki_tensor nki_tensor;
 
 // ndim 0 is a scalar. A dimension may be 0. The contents are zero.
 //
-// Errors: NKI_ERR_ARG (ndim over NKI_MAX_DIMS, an unknown dtype), NKI_ERR_NOMEM (also when the size
-// does not fit size_t).
+// Errors: NKI_ERR_ARG (ndim over NKI_MAX_DIMS, a dimension of 2^32 or more, an unknown dtype),
+// NKI_ERR_NOMEM (also when the size does not fit size_t).
 NKI_API nki_status nki_tensor_create(nki_context *ctx, nki_dtype d, size_t ndim,
                                      const size_t *shape, nki_tensor **out);
 // The caller's memory, without a copy, at any alignment. strides count elements, NULL: row-major.

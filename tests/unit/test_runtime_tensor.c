@@ -172,7 +172,18 @@ static void dlpack__takes_and_gives_without_a_copy(void **state)
     odd.t.dtype.bits = 64;
     assert_int_equal(nki_tensor_from_dlpack(ctx, &gpu, &t), NKI_ERR_ARG);
     assert_int_equal(nki_tensor_from_dlpack(ctx, &odd, &t), NKI_ERR_ARG);
+    int64_t back[] = {-4, 1};
+    struct DLManagedTensor reversed = m;
+    reversed.t.strides = back;
+    assert_int_equal(nki_tensor_from_dlpack(ctx, &reversed, &t), NKI_ERR_ARG);
+    struct DLManagedTensorVersioned newer = {.major = 2, .t = m.t}, far = {.major = 1, .t = gpu.t};
+    assert_int_equal(nki_tensor_from_dlpack_versioned(ctx, &newer, &t), NKI_ERR_ARG);
+    assert_int_equal(nki_tensor_from_dlpack_versioned(ctx, &far, &t), NKI_ERR_ARG);
     assert_int_equal(deleted, 1);
+    assert_null(t);
+    assert_int_equal(nki_tensor_create(ctx, NKI_FLOAT8_E5M2_X4, 0, NULL, &t), NKI_OK);
+    assert_int_equal(nki_tensor_to_dlpack_versioned(t, &v), NKI_ERR_ARG);
+    nki_tensor_release(t);
     struct DLManagedTensor *old = NULL;
     assert_int_equal(nki_tensor_create(ctx, NKI_FLOAT8_E5M2, 0, NULL, &t), NKI_OK);
     assert_int_equal(nki_tensor_to_dlpack(t, &old), NKI_ERR_ARG);
