@@ -13,7 +13,13 @@
 // Trace events in Chrome's JSON form, which Perfetto opens: process 1 is the host (threads, and a
 // track for each stream), process 10 + n is device n's simulated time.
 
-enum { DETAIL_BYTES = 56, DEFAULT_LIMIT = 1000000, DEVICE_EVENTS_MAX = 20000, STREAM_TID = 1000 };
+enum {
+    DETAIL_BYTES = 56,
+    DEFAULT_LIMIT = 1000000,
+    DEVICE_EVENTS_MAX = 20000,  // of a core
+    STREAM_TID = 1000,
+    CORE_TIDS = 100,  // of one core's tracks
+};
 
 typedef struct event {
     const char *what;  // a constant
@@ -22,7 +28,7 @@ typedef struct event {
     int64_t submit_ns;  // of a run; 0: a span of a thread
     uint64_t serial;
     uint32_t tid, submit_tid;
-    uint32_t device, stream;
+    uint32_t device, stream;  // stream: in trace.streams
     bool failed;
     uint32_t timeline;  // + 1; 0: none
 } event;
@@ -30,7 +36,7 @@ typedef struct event {
 // A kernel's time on the simulated core, from its first instruction.
 typedef struct tick {
     int64_t start_ps, end_ps;
-    uint32_t track;
+    uint32_t core, track;
     const char *name;  // of the instruction table
 } tick;
 
@@ -41,6 +47,13 @@ typedef struct timeline {
     size_t count;
     const char *why_not;  // a constant; NULL: there are ticks
 } timeline;
+
+// A stream that had a run: it may be gone when the trace is written.
+typedef struct stream_row {
+    const nki_stream
+        *stream;  // never looked into: another of that name may have come to this place
+    char name[32];
+} stream_row;
 
 typedef struct thread_row {
     uint32_t tid;
@@ -58,6 +71,8 @@ struct trace {
     size_t timeline_count;
     thread_row threads[THREADS_MAX];
     size_t thread_count;
+    stream_row *streams;
+    uint32_t stream_count;
     int64_t start_ns;
 };
 
@@ -148,6 +163,23 @@ void trace_span(nki_context *ctx, const char *what, const char *detail, int64_t 
 
 // ---- the simulated core
 
+static bool copy_ticks(timeline *l, const program *const *cores, const clock_result *r, uint32_t n)
+{
+    size_t count = 0;
+    for (uint32_t c = 0; c < n; c++) {
+        count += r[c].events.n;
+    }
+    l->ticks = calloc(count + 1, sizeof *l->ticks);
+    for (uint32_t c = 0; l->ticks && c < n; c++) {
+        for (uint32_t i = 0; i < r[c].events.n; i++) {
+            const clock_event *e = &r[c].events.at[i];
+            l->ticks[l->count++] = (tick){e->start_ps, e->end_ps, c, e->track,
+                                          isa_table[cores[c]->ir->instrs.at[e->instr].op].name};
+        }
+    }
+    return l->ticks != NULL;
+}
+
 static void clock_ticks(timeline *l, const nki_kernel *k)
 {
     jmp_buf oom;
@@ -167,14 +199,7 @@ static void clock_ticks(timeline *l, const nki_kernel *k)
     clock_opts o = {.events_max = DEVICE_EVENTS_MAX, .steps_max = 10000000};
     if (!clock_run(&mem, cores, k->core_count, &o, r)) {
         l->why_not = "its length depends on data";
-    } else if ((l->ticks = calloc(r[0].events.n + 1, sizeof *l->ticks))) {
-        l->count = r[0].events.n;
-        for (uint32_t i = 0; i < l->count; i++) {
-            const clock_event *e = &r[0].events.at[i];
-            l->ticks[i] = (tick){e->start_ps, e->end_ps, e->track,
-                                 isa_table[cores[0]->ir->instrs.at[e->instr].op].name};
-        }
-    } else {
+    } else if (!copy_ticks(l, cores, r, k->core_count)) {
         l->why_not = "no memory for it";
     }
     arena_fini(&mem);
@@ -210,6 +235,24 @@ static uint32_t timeline_of(trace *t, const nki_kernel *k)
     return n;
 }
 
+// The row of a stream; the lock is held. Without memory, that of another.
+static uint32_t stream_of(trace *t, const nki_stream *s)
+{
+    for (uint32_t i = t->stream_count; i-- > 0;) {
+        if (t->streams[i].stream == s && strcmp(t->streams[i].name, s->name) == 0) {
+            return i;
+        }
+    }
+    stream_row *p = realloc(t->streams, (t->stream_count + 1) * sizeof *p);
+    if (!p) {
+        return 0;
+    }
+    t->streams = p;
+    p[t->stream_count].stream = s;
+    snprintf(p[t->stream_count].name, sizeof p->name, "%s", s->name);
+    return t->stream_count++;
+}
+
 void trace_command(nki_context *ctx, const command *c, int64_t start, bool failed)
 {
     trace *t = start ? enter(ctx) : NULL;
@@ -230,7 +273,7 @@ void trace_command(nki_context *ctx, const command *c, int64_t start, bool faile
         e->serial = c->serial;
         e->tid = this_thread(t);
         e->device = (uint32_t)c->stream->dev->index;
-        e->stream = c->stream->slot;
+        e->stream = stream_of(t, c->stream);
         e->failed = failed;
         e->timeline = line;
     }
@@ -260,6 +303,7 @@ void trace_release(trace *t)
         free(t->timelines[i].ticks);
     }
     free(t->timelines);
+    free(t->streams);
     free(t->events);
     pthread_mutex_destroy(&t->lock);
     free(t);
@@ -341,7 +385,7 @@ static void put_device(FILE *f, const trace *t, const event *e)
     double at = us(t, e->start_ns);
     for (size_t i = 0; i < l->count; i++) {
         const tick *k = &l->ticks[i];
-        put_span(f, pid, k->track + 1, at + (double)k->start_ps / 1e6,
+        put_span(f, pid, k->core * CORE_TIDS + k->track + 1, at + (double)k->start_ps / 1e6,
                  (double)(k->end_ps - k->start_ps) / 1e6, "device", k->name);
         fprintf(f, ",\"args\":{\"serial\":%" PRIu64 "}}", e->serial);
     }
@@ -389,14 +433,14 @@ static void write_all(FILE *f, nki_context *ctx, trace *t)
         char name[64];
         snprintf(name, sizeof name, "device %zu, simulated time", d);
         put_name(f, "process_name", 10 + (int)d, 0, name);
-        for (uint32_t k = 0; k < TRACK_COUNT; k++) {
-            put_name(f, "thread_name", 10 + (int)d, k + 1, track_name(k));
+        for (uint32_t k = 0; k < COMPILE_CORES_MAX * TRACK_COUNT; k++) {
+            uint32_t core = k / TRACK_COUNT, track = k % TRACK_COUNT;
+            snprintf(name, sizeof name, "%s%s", core ? "core 1, " : "", track_name(track));
+            put_name(f, "thread_name", 10 + (int)d, core * CORE_TIDS + track + 1, name);
         }
-        queue_lock(q);
-        for (const nki_stream *s = q->devices[d].streams; s; s = s->next) {
-            put_name(f, "thread_name", 1, STREAM_TID + s->slot, s->name);
-        }
-        queue_unlock(q);
+    }
+    for (uint32_t i = 0; i < t->stream_count; i++) {
+        put_name(f, "thread_name", 1, STREAM_TID + i, t->streams[i].name);
     }
     if (t->count) {
         qsort(t->events, t->count, sizeof *t->events, by_start);

@@ -54,9 +54,10 @@ NKI_API nki_status nki_context_counters(const nki_context *ctx, nki_counters *ou
 //
 // Errors: NKI_ERR_NOMEM, NKI_ERR_ARG (a trace is running).
 NKI_API nki_status nki_trace_start(nki_context *ctx, size_t event_limit);
-// Ends it and writes the file, for ui.perfetto.dev: threads with their compiles, submissions, runs
-// and waits; each stream; arrows from a submission to its run; and below each run the simulated
-// core's own time, where it is known without data, in a process of its own.
+// Ends it and writes the file, for ui.perfetto.dev: threads with their compiles, loads,
+// submissions, runs and waits; each stream; arrows from a submission to its run; and the simulated
+// time of each run's cores, from its start on, in a process for each device. What the clock cannot
+// know without data, and how many events were past the limit, is in "otherData".
 //
 // Errors: NKI_ERR_IO, NKI_ERR_ARG (no trace is running), NKI_ERR_NOMEM.
 NKI_API nki_status nki_trace_stop(nki_context *ctx, const char *path);
