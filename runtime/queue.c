@@ -1,5 +1,6 @@
 #include "runtime/queue.h"
 
+#include "runtime/log.h"
 #include "runtime/tensor.h"
 #include "runtime/trace.h"
 
@@ -345,6 +346,9 @@ static failure *run(nki_context *ctx, command *c, bool inlined)
         COUNT(ctx, cancelled, 1);
     } else if (f) {
         COUNT(ctx, failures, 1);
+        LOG(ctx, NKI_LOG_ERROR, "failure", {"work", c->label ? c->label : "", 0},
+            {"stream", c->stream->name, 0}, {"serial", NULL, (double)c->serial},
+            {"status", nki_status_name(f->st), 0}, {"why", f->text, 0});
     }
     queue_lock(q);
     if (f && f != failure_nomem()) {
@@ -558,6 +562,8 @@ nki_status queue_submit(command *c)
     bool ok = find_dependences(q, c) && start_thread(dev), wake = false;
     if (ok) {
         append(q, c);
+        LOG(ctx, NKI_LOG_DEBUG, "submit", {"work", c->label ? c->label : "", 0},
+            {"stream", s->name, 0}, {"serial", NULL, (double)c->serial});
         wake = dev->asleep && !dev->busy;
         dev->asleep = dev->asleep && !wake;
     }

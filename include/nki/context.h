@@ -36,9 +36,9 @@ typedef struct nki_allocator {
 // Numbers are those of NKI_LOG: a level contains those before it.
 typedef enum nki_log_level {
     NKI_LOG_OFF,
-    NKI_LOG_ERROR,
-    NKI_LOG_WARN,
-    NKI_LOG_INFO,   // compiles, cache misses, loads
+    NKI_LOG_ERROR,  // runs and host functions that fail
+    NKI_LOG_WARN,   // compiles that fail, findings of the run-time checks
+    NKI_LOG_INFO,   // compiles, loads, cache misses and evictions
     NKI_LOG_DEBUG,  // every submission and run
 } nki_log_level;
 

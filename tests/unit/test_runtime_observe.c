@@ -94,6 +94,12 @@ static void work(nki_context *ctx)
     nki_tensor_release(y);
 }
 
+static int fail_3(void *ctx)
+{
+    (void)ctx;
+    return 3;
+}
+
 static void log__has_levels_and_json(void **state)
 {
     (void)state;
@@ -132,6 +138,56 @@ static void log__has_levels_and_json(void **state)
                                    "\"a \\\"quoted\\\" name\""));
     nki_context_release(ctx);
     unsetenv("NKI_LOG");
+}
+
+static void log__says_what_each_level_promises(void **state)
+{
+    (void)state;
+    static const struct {
+        nki_log_level level;
+        const char *says;
+    } steps[] = {
+        {NKI_LOG_ERROR, "nki error failure: work=\"host function\" stream=line serial="},
+        {NKI_LOG_ERROR, "status=ERR_HOST why=\"a host function on line returned 3\""},
+        {NKI_LOG_WARN, "nki warn compile: source=bad.nki entry=\"\" "},
+        {NKI_LOG_INFO, "nki info load: kernel=softmax "},
+        {NKI_LOG_DEBUG, "nki debug submit: work=softmax stream=line serial="},
+        {NKI_LOG_DEBUG, "nki debug run: kernel=softmax stream=line serial="},
+    };
+    static lines l;
+    for (nki_log_level level = NKI_LOG_OFF; level <= NKI_LOG_DEBUG; level++) {
+        nki_context *ctx = NULL;
+        nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
+        memset(&l, 0, sizeof l);
+        o.log = keep;
+        o.log_ctx = &l;
+        o.log_level = level;
+        assert_int_equal(nki_context_create(&o, &ctx, NULL), NKI_OK);
+        nki_stream *s = NULL;
+        nki_stream_opts so = NKI_STREAM_OPTS_INIT;
+        so.name = "line";
+        assert_int_equal(nki_stream_create(ctx, NULL, &so, &s), NKI_OK);
+        nki_tensor *x = NULL, *y = NULL;
+        nki_kernel *k = NULL;
+        const nki_source bad = {"bad.nki", "x = (\n", 6};
+        assert_int_equal(nki_kernel_compile(ctx, &bad, NULL, NULL, 0, NULL, NULL, &k),
+                         NKI_ERR_DIAG);
+        assert_int_equal(nki_tensor_create(ctx, NKI_FLOAT32, 2, (const size_t[]){3, 4}, &x),
+                         NKI_OK);
+        assert_int_equal(nki_softmax(ctx, s, x, &y), NKI_OK);
+        assert_int_equal(nki_stream_submit_host(s, fail_3, NULL), NKI_OK);
+        assert_int_equal(nki_stream_synchronize(s, NKI_FOREVER, NULL), NKI_ERR_HOST);
+        nki_tensor_release(x);
+        nki_tensor_release(y);
+        nki_stream_release(s);
+        nki_context_release(ctx);
+        assert_int_equal(l.count == 0, level == NKI_LOG_OFF);
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+            if ((strstr(l.text, steps[i].says) != NULL) != (steps[i].level <= level)) {
+                fail_msg("level %d, '%s':\n%s", (int)level, steps[i].says, l.text);
+            }
+        }
+    }
 }
 
 static void counters__count(void **state)
@@ -321,12 +377,6 @@ static void check_events(const row *rows, size_t n)
     assert_true(arrows > 0);
 }
 
-static int fail_3(void *ctx)
-{
-    (void)ctx;
-    return 3;
-}
-
 static const char two_text[] =
     "import nki\n"
     "import nki.isa as nisa\n"
@@ -458,6 +508,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(log__has_levels_and_json),
+        cmocka_unit_test(log__says_what_each_level_promises),
         cmocka_unit_test(counters__count),
         cmocka_unit_test(trace__holds_host_and_device_time),
         cmocka_unit_test(trace__every_kind_of_event),

@@ -610,11 +610,20 @@ static void fork__leaves_the_parents_context_to_it(void **state)
         nki_context_release(r.ctx);
         nki_context_opts o = NKI_CONTEXT_OPTS_INIT;
         nki_context *own = NULL;
-        o.blocking = 1;
+        nki_stream *line = NULL;
+        // A context of its own, with a thread of its own.
         bad |= nki_context_create(&o, &own, NULL) != NKI_OK;
+        bad |= nki_stream_create(own, NULL, NULL, &line) != NKI_OK;
         bad |= nki_tensor_create(own, NKI_INT8, 0, NULL, &t) != NKI_OK;
         nki_tensor *sum = NULL;
-        bad |= nki_elementwise(own, NULL, "x0 + 1", &t, 1, NULL, &sum, 1) != NKI_OK;
+        bad |= nki_elementwise(own, line, "x0 + 1", &t, 1, NULL, &sum, 1) != NKI_OK;
+        bad |= nki_stream_synchronize(line, NKI_FOREVER, NULL) != NKI_OK;
+        int8_t one = 0;
+        bad |= nki_tensor_copy_out(sum, &one, NKI_INT8, 1) != NKI_OK || one != 1;
+        nki_tensor_release(sum);
+        nki_tensor_release(t);
+        nki_stream_release(line);
+        nki_context_release(own);
         _exit(bad);
     }
     int status = -1;
