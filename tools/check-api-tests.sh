@@ -1,5 +1,5 @@
 #!/bin/sh
-# check-api-errors.sh ROOT: every function of the stable headers is called in tests/unit, and every status that
+# check-api-tests.sh ROOT: every function of the stable headers is called in tests/unit, and every status that
 # its comment names, out of memory aside (test_runtime_api fails each allocation in turn), is expected in
 # a statement with it.
 set -eu
@@ -24,7 +24,7 @@ for h in context diag tensor stream kernel op host observe profile; do
         print f s
     }' "include/nki/$h.h"
 done >"$work/functions"
-[ "$(wc -l <"$work/functions")" -gt 80 ] || { echo "check-api-errors.sh finds $(wc -l <"$work/functions") functions only"; exit 1; }
+[ "$(wc -l <"$work/functions")" -gt 80 ] || { echo "check-api-tests.sh finds $(wc -l <"$work/functions") functions only"; exit 1; }
 bad=0
 while read -r f statuses; do
     grep "[^a-z_]$f(" "$work/statements" >"$work/of" || { echo "$f is called by no unit test"; bad=1; continue; }

@@ -1,5 +1,5 @@
 // What each public function refuses, with its status and sentence; and the small functions that
-// other tests have no need of. tools/check-api-errors.sh asks that every function is called by a test, and
+// other tests have no need of. tools/check-api-tests.sh asks that every function is called by a test, and
 // every status that a header names is expected by one.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -589,5 +589,5 @@ int main(void)
         cmocka_unit_test(op__refusals),           cmocka_unit_test(observe__refusals),
         cmocka_unit_test(everything__takes_null),
     };
-    return cmocka_run_group_tests_name("runtime.errors", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("runtime.refusals", tests, NULL, NULL);
 }
