@@ -314,6 +314,21 @@ static bool is_live(const planner *pl, bucket_slot b)
     return b.id != NO_VERSION && pl->v[b.id].birth == b.birth && !pl->v[b.id].gone;
 }
 
+// Bucket i of those that a region meets, oldest first, without those that are gone.
+static bucket_slot *bucket_at(planner *pl, const region *r, uint32_t i)
+{
+    bucket_slot *b = pl->bucket[bucket_of(r->base, r->lo + (int64_t)i * BUCKET_BYTES)];
+    for (uint32_t j = 0; j < DEPTH && b[j].id != NO_VERSION;) {
+        if (is_live(pl, b[j])) {
+            j++;
+            continue;
+        }
+        memmove(b + j, b + j + 1, (DEPTH - 1 - j) * sizeof *b);
+        b[DEPTH - 1] = (bucket_slot){NO_VERSION, 0};
+    }
+    return b;
+}
+
 static void note_fresh(planner *pl, uint32_t id)
 {
     if (pl->nfresh == pl->fresh_cap) {
@@ -325,7 +340,7 @@ static void note_fresh(planner *pl, uint32_t id)
     pl->fresh[pl->nfresh++] = id;
 }
 
-static void add_version(planner *pl, version v)
+static void add_version(planner *pl, const version *made)
 {
     if (!pl->unused && pl->nv == pl->cap) {
         uint32_t cap = pl->cap * 2;
@@ -335,7 +350,7 @@ static void add_version(planner *pl, version v)
         pl->cap = cap;
     }
     uint32_t id = pl->unused ? pl->unused : pl->nv;
-    if (v.placed && pl->nopen == OPEN_MAX) {
+    if (made->placed && pl->nopen == OPEN_MAX) {
         return;
     }
     if (pl->unused) {
@@ -344,18 +359,19 @@ static void add_version(planner *pl, version v)
         pl->nv++;
     }
     note_fresh(pl, id);
-    v.birth = ++pl->births;
-    if (v.placed) {
-        v.open_at = pl->nopen;
+    version *v = &pl->v[id];
+    *v = *made;
+    v->birth = ++pl->births;
+    if (v->placed) {
+        v->open_at = pl->nopen;
         pl->open[pl->nopen++] = id;
     }
-    v.lo = v.r.lo;
-    v.hi = v.r.hi;
-    pl->v[id] = v;
-    for (uint32_t i = 0, n = bucket_count(&v.r); i < n; i++) {
-        bucket_slot *b = pl->bucket[bucket_of(v.r.base, v.r.lo + (int64_t)i * BUCKET_BYTES)];
+    v->lo = v->r.lo;
+    v->hi = v->r.hi;
+    for (uint32_t i = 0, n = bucket_count(&v->r); i < n; i++) {
+        bucket_slot *b = bucket_at(pl, &v->r, i);
         uint32_t j = 0;
-        while (j < DEPTH && is_live(pl, b[j])) {
+        while (j < DEPTH && b[j].id != NO_VERSION) {
             j++;
         }
         if (j == DEPTH) {  // the oldest is forgotten
@@ -363,7 +379,7 @@ static void add_version(planner *pl, version v)
             memmove(b, b + 1, (DEPTH - 1) * sizeof *b);
             j = DEPTH - 1;
         }
-        b[j] = (bucket_slot){id, v.birth};
+        b[j] = (bucket_slot){id, v->birth};
     }
 }
 
@@ -373,11 +389,11 @@ static void find(planner *pl, const region *r)
     pl->stamp++;
     pl->nseen = 0;
     for (uint32_t i = 0, n = bucket_count(r); i < n; i++) {
-        const bucket_slot *b = pl->bucket[bucket_of(r->base, r->lo + (int64_t)i * BUCKET_BYTES)];
-        for (uint32_t j = 0; j < DEPTH; j++) {
+        const bucket_slot *b = bucket_at(pl, r, i);
+        for (uint32_t j = 0; j < DEPTH && b[j].id != NO_VERSION; j++) {
             version *v = &pl->v[b[j].id];
-            if (!is_live(pl, b[j]) || v->mark == pl->stamp || v->r.base != r->base ||
-                v->hi <= r->lo || r->hi <= v->lo || v->r.p1 <= r->p0 || r->p1 <= v->r.p0) {
+            if (v->mark == pl->stamp || v->r.base != r->base || v->hi <= r->lo || r->hi <= v->lo ||
+                v->r.p1 <= r->p0 || r->p1 <= v->r.p0) {
                 continue;
             }
             v->mark = pl->stamp;
@@ -443,7 +459,8 @@ static void read_chip(planner *pl, uint32_t at, uint32_t k, const opnd *o, bool 
 }
 
 // full: every element of a fixed operand is written. Other writes may leave old bytes.
-static void write_chip(planner *pl, const opnd *o, bool full)
+// Returns its region.
+static region write_chip(planner *pl, const opnd *o, bool full)
 {
     region r = region_of(pl->p, o);
     bool dense = full && !o->dyn && o->l->contig && (o->l->parts == 1 || o->l->step0 == 1);
@@ -464,6 +481,7 @@ static void write_chip(planner *pl, const opnd *o, bool full)
             v->damaged = true;
         }
     }
+    return r;
 }
 
 static bool plain_rows(const opnd *o)
@@ -476,10 +494,8 @@ static void load(planner *pl, uint32_t at, const opnd *d, const opnd *s, const d
 {
     box where = {s->base, s->offset, s->offset + shape->row_bytes, shape->s, shape->nrows};
     touch(pl, at, &where);
-    write_chip(pl, d, true);
-    add_version(
-        pl,
-        (version){.r = region_of(pl->p, d), .at = at, .store = at, .placed = true, .where = where});
+    region r = write_chip(pl, d, true);
+    add_version(pl, &(version){.r = r, .at = at, .store = at, .placed = true, .where = where});
 }
 
 // A copy to HBM of a version that was made on chip: from here on that version lies there.
@@ -489,8 +505,8 @@ static bool store(planner *pl, uint32_t at, const opnd *d, const opnd *s, const 
     box where = {d->base, d->offset, d->offset + shape->row_bytes, shape->d, shape->nrows};
     find(pl, &r);
     version *v = pl->nseen == 1 ? &pl->v[pl->seen[0]] : NULL;
-    if (!v || !usable(v) || v->placed || v->settled || pl->nopen == OPEN_MAX || v->lo != r.lo || v->hi != r.hi ||
-        v->r.lo != r.lo || v->r.hi != r.hi || v->r.p0 != r.p0 || v->r.p1 != r.p1 ||
+    if (!v || !usable(v) || v->placed || v->settled || pl->nopen == OPEN_MAX || v->lo != r.lo ||
+        v->hi != r.hi || v->r.lo != r.lo || v->r.hi != r.hi || v->r.p0 != r.p0 || v->r.p1 != r.p1 ||
         (shape->nrows > 1 && shape->d < shape->row_bytes) || !untouched(pl, v->at, &where)) {
         return false;
     }
@@ -571,9 +587,9 @@ static void general(planner *pl, uint32_t at, const bound *c, uint32_t what)
             continue;
         }
         bool full = what & FULL && !staged;
-        write_chip(pl, o, full);
+        region r = write_chip(pl, o, full);
         if (full && plain_rows(o)) {
-            add_version(pl, (version){.r = region_of(pl->p, o), .at = at, .k = k});
+            add_version(pl, &(version){.r = r, .at = at, .k = k});
         }
     }
 }
