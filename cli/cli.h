@@ -24,7 +24,7 @@ typedef struct cli_opts {
     size_t word_count;
     char **tried;  // words of a `# try:` line, which the others point into
     const char *target;
-    uint32_t grid, threads, seed, repeat, warmup;
+    uint32_t grid, rank, threads, seed, repeat, warmup;
     const char **roots;
     size_t root_count;
     nki_env *env;

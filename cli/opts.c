@@ -243,6 +243,7 @@ static int apply(option_id id, char *v, cli_opts *o)
     switch (id) {
     case OPT_TARGET: o->target = v; return EXIT_DONE;
     case OPT_GRID: return number32(name, v, 1, 2, &o->grid);
+    case OPT_RANK: return number32(name, v, 0, UINT32_MAX, &o->rank);
     case OPT_INCLUDE: return add_word(&o->roots, &o->root_count, v);
     case OPT_ENV: return add_env(v, o);
     case OPT_DUMP: o->dump = v; return stages(&option_table[id], v);

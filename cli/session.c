@@ -97,6 +97,7 @@ nki_compile_opts session_compile_opts(session *s)
 {
     nki_compile_opts c = NKI_COMPILE_OPTS_INIT;
     c.grid = s->o->grid;
+    c.rank = s->o->rank;
     c.dump = s->o->dump ? print_dump : NULL;
     c.dump_ctx = s->o;
     c.dump_stages = s->o->dump;

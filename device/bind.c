@@ -66,6 +66,17 @@ const bind_fn bind_table[ISA_COUNT] = {
     ROW(device_print),
     ROW(host_call),
 #undef ROW
+#define ROW(name) [ISA_##name] = bind_collective
+    ROW(all_reduce),
+    ROW(all_gather),
+    ROW(all_gather_v),
+    ROW(reduce_scatter),
+    ROW(all_to_all),
+    ROW(all_to_all_v),
+    ROW(collective_permute),
+    ROW(collective_permute_implicit),
+    ROW(collective_permute_implicit_reduce),
+#undef ROW
 };
 
 bool bind_fail(binder *b, const char *fmt, ...)

@@ -322,6 +322,7 @@ bool bind_loop_while(binder *b);
 bool bind_loop_end(binder *b);
 bool bind_device_print(binder *b);
 bool bind_host_call(binder *b);
+bool bind_collective(binder *b);
 
 // Bytes [lo, hi) of a partition and partitions [p0, p1); in HBM one interval.
 typedef struct region {

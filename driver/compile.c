@@ -213,6 +213,7 @@ static ir *specialize_core(session *s, const loaded_module *entry, uint32_t core
     lower_opts lo = {.target = rq->target,
                      .grid = rq->grid,
                      .core = core,
+                     .rank = rq->rank,
                      .loader = &imports,
                      .env = rq->env,
                      .env_n = rq->env_count,

@@ -27,6 +27,7 @@ typedef struct compile_request {
     const compile_arg *args;
     size_t arg_count;
     uint32_t grid;
+    uint32_t rank;  // among those of nki.collectives
     bool spill;   // SBUF tensors that do not fit go to HBM and back
     bool fp32_store;  // low-precision tensors hold fp32
     bool list;    // order of issue by critical path, not the kernel's

@@ -96,6 +96,7 @@ static void add_part(XXH3_state_t *h, const compile_request *rq, compile_part pa
     case PART_VALUES: add_args(h, rq, true); break;
     case PART_LAUNCH:
         add_number(h, rq->grid);
+        add_number(h, rq->rank);
         add_number(h, rq->list);
         add_number(h, rq->verify);
         add_number(h, rq->spill);

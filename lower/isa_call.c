@@ -404,7 +404,8 @@ static value default_value(interp *it, isa_id op, const isa_param *p)
     }
 }
 
-// Operations over ranks are written in the language: stdlib's module says what one rank does.
+// Operations over ranks are written in the language: stdlib's module checks them and says what one
+// rank does. An operation of several ranks comes back as a tuple, the operands of the instruction.
 static value collective(interp *it, isa_id op, const value *vals)
 {
     const isa_info *info = &isa_table[op];
@@ -416,7 +417,7 @@ static value collective(interp *it, isa_id op, const value *vals)
         }
     }
     value m =
-        import_module(it, it->entry, 0, intern_cstr(it->names, "nki.collectives._one_rank"), true);
+        import_module(it, it->entry, 0, intern_cstr(it->names, "nki.collectives._ranks"), true);
     value fn = IS_ERR(m) ? m : find_attr(it, m, intern_cstr(it->names, info->name));
     args a = {at, info->nparams, 0, NULL};
     return IS_ERR(fn) ? VERR : call(it, fn, &a);
@@ -429,7 +430,12 @@ static value finish(interp *it, isa_id op, const value *vals, value nm)
         return alloc_register(it, vals[0]);
     }
     if (info->group == ISAG_NCC) {
-        return collective(it, op, vals);
+        value r = collective(it, op, vals);
+        if (r.tag != V_TUPLE) {
+            return r;
+        }
+        uint32_t n;
+        vals = items_of(it, r, &n);
     }
     if (op == ISA_tensor_scalar && vals[2].tag == V_NONE) {
         return without_op0(it, vals, nm);

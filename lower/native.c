@@ -412,6 +412,12 @@ static value n_grid(interp *it, const args *a)
     return it->o->grid ? VINT(it->o->grid) : VNONE;
 }
 
+static value n_rank(interp *it, const args *a)
+{
+    (void)a;
+    return VINT(it->o->rank);
+}
+
 static value n_target_gen(interp *it, const args *a)
 {
     (void)a;
@@ -784,7 +790,7 @@ static void fill_nki(interp *it, vmodule *m)
     } fns[] = {
         {"ndarray", n_ndarray}, {"constant", n_constant}, {"is_tensor", n_is_tensor}, {"is_register", n_is_register},
         {"dtype", n_dtype}, {"dtype_kind", n_dtype_kind}, {"ds", n_ds}, {"op", n_op}, {"operator", n_operator},
-        {"program_id", n_program_id}, {"num_programs", n_num_programs}, {"grid", n_grid},
+        {"program_id", n_program_id}, {"num_programs", n_num_programs}, {"grid", n_grid}, {"rank", n_rank},
         {"target_gen", n_target_gen}, {"dynamic_range", n_dynamic_range}, {"no_reorder_begin", n_no_reorder_begin},
         {"no_reorder_end", n_no_reorder_end}, {"loop_depth", n_loop_depth}, {"warn", n_warn}, {"fail", n_fail},
         {"cached_property", n_property_cached}, {"count", n_count},

@@ -48,6 +48,7 @@ typedef struct lower_opts {
     const target *target;
     uint32_t grid;  // 0: launched without [n]; else 1 or 2
     uint32_t core;  // program_id
+    uint32_t rank;  // nki.collectives.rank_id()
     const module_loader *loader;
     const lower_env *env;
     uint32_t env_n;

@@ -335,6 +335,9 @@ nki_status call_prepare(nki_kernel *k, nki_stream *s, const nki_arg *args, size_
         return context_fail(ctx, NKI_ERR_ARG, "%s returns %zu tensors; there is room for %zu",
                             nki_kernel_name(k), k->output_count, output_count);
     }
+    if (k->needs_ranks) {
+        return context_fail(ctx, NKI_ERR_ARG, "%s", k->needs_ranks);
+    }
     command *c = command_create(ctx, s, (uint32_t)(k->param_count + output_count));
     if (!c) {
         return context_fail(ctx, NKI_ERR_NOMEM, "out of memory");

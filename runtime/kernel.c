@@ -1,6 +1,7 @@
 #include "runtime/kernel.h"
 
 #include "driver/clock.h"
+#include "lang/place.h"
 #include "neff/neff.h"
 #include "runtime/cache.h"
 #include "runtime/host.h"
@@ -90,6 +91,29 @@ static void attach_sources(const nki_kernel *k, ir *p)
                 p->files.at[i].src = &c->src;
                 break;
             }
+        }
+    }
+}
+
+// Sets needs_ranks when an instruction is of several ranks.
+static void find_collective(nki_kernel *k)
+{
+    for (uint32_t c = 0; c < k->core_count; c++) {
+        const ir *p = k->core[c].pr->ir;
+        for (uint32_t i = 0; i < p->instrs.n; i++) {
+            const ir_instr *in = &p->instrs.at[i];
+            if (isa_table[in->op].group != ISAG_NCC) {
+                continue;
+            }
+            loc at = ir_place_loc(p, in->place);
+            linecol l = at.src ? source_locate(at.src, at.at.lo) : (linecol){0};
+            k->needs_ranks = arena_printf(
+                &k->mem,
+                "%s%s%.0zu%snki.collectives.%s of several ranks: nothing connects devices here, so that "
+                "the kernel compiles but does not run",
+                at.src ? at.src->name : "", at.src ? ":" : "", (size_t)l.line, at.src ? ": " : "",
+                isa_table[in->op].name);
+            return;
         }
     }
 }
@@ -201,6 +225,7 @@ static nki_status load(nki_kernel *k)
         }
     }
     describe(k);
+    find_collective(k);
     st = host_sites_read(k);
     if (st != NKI_OK) {
         return st;
@@ -404,6 +429,7 @@ nki_status nki_kernel_compile(nki_context *ctx, const nki_source *src, const cha
     rq.args = cargs;
     rq.arg_count = arg_count;
     rq.grid = opts->grid;
+    rq.rank = opts->rank;
     rq.list = opts->schedule == NKI_SCHEDULE_LIST;
     rq.verify |= opts->verify != 0;
     rq.spill = opts->spill != 0;

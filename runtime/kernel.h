@@ -41,6 +41,7 @@ struct nki_kernel {
     compile_source *sources;
     struct host_site *host_sites;  // calls of host functions, by core and instruction; in mem
     size_t host_site_count;
+    const char *needs_ranks;  // why a program with collectives of several ranks cannot run; in mem
     char *absent;  // as in compile_result
     size_t absent_bytes;
 };

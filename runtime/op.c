@@ -215,6 +215,7 @@ nki_status nki_op_specialize(nki_op *op, const nki_arg *args, size_t arg_count,
     rq.args = cargs;
     rq.arg_count = arg_count;
     rq.grid = opts->grid;
+    rq.rank = opts->rank;
     rq.list = opts->schedule == NKI_SCHEDULE_LIST;
     rq.verify |= opts->verify != 0;
     rq.spill = opts->spill != 0;

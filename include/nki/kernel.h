@@ -106,6 +106,9 @@ typedef struct nki_compile_opts {
     // device, at unchanged addresses, sizes and views; arguments and results are converted at its
     // borders. Reinterpreting the bits of such a tensor is an error, bit_cast_fp32.
     int fp32_store;
+    // The rank of nki.collectives that the program is for. A kernel that calls a collective of
+    // several ranks compiles; calling it is NKI_ERR_ARG, since nothing connects devices.
+    uint32_t rank;
 } nki_compile_opts;
 // clang-format off
 #define NKI_COMPILE_OPTS_INIT {.size = sizeof(nki_compile_opts)}

@@ -136,6 +136,22 @@ check 0 'out0 \[4, 2\] float32
  \[0, 0\],
  \[1, 1\],
  \[1, 1\]\]' '' "$NKI" run halves.nki 'x=float32[4,2]:zeros' --grid 2 --print
+# A collective of several ranks: compiled for one of them, timed, not run.
+kernel ranks.nki '
+@nki.jit
+def ranks(x):
+    y = nl.ndarray((2 * x.shape[0], x.shape[1]), dtype=x.dtype, buffer=nl.shared_hbm)
+    t = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(t, x)
+    nki.collectives.all_gather([t], [y], nki.collectives.ReplicaGroup([[0, 1], [2, 3]]), 0)
+    print("rank", nki.collectives.rank_id())
+    return y'
+sed -i '1i import nki.collectives' ranks.nki
+check 0 'rank 2' '' "$NKI" compile ranks.nki 'x=float32[4,2]' --rank 2 --verify -o ranks.neff
+check 0 '*nki.collectives.all_gather(*' '' "$NKI" inspect ranks.neff
+check 0 '*total_time*' '' "$NKI" profile ranks.neff
+check 2 '' 'nki: *ranks.nki:*: nki.collectives.all_gather of several ranks: nothing connects devices here*' "$NKI" run ranks.neff 'x=float32[4,2]:zeros'
+check 1 '' '*: all_gather: rank 4, which this program is for, is in no group of \[\[0, 1\], \[2, 3\]\]*' "$NKI" check ranks.nki 'x=float32[4,2]' --rank 4
 # A mistake in an argument's value points at the value.
 cat >value.nki <<'END'
 import nki
