@@ -505,7 +505,6 @@ static const uint16_t kinds_of[][3] = {
     [PT_FLOATS] = {K_LIST, K_F32 | K_INT | K_VIEW, 0},
     [PT_REGOUT] = {K_REG, 0, 0},
     [PT_STR] = {K_STR, 0, 0},
-    [PT_ANY] = {K_ALL, K_ALL, K_ALL},
     [PT_LEGACY] = {K_ALL, K_ALL, K_ALL},
 };
 _Static_assert(sizeof kinds_of / sizeof *kinds_of == PT_LEGACY + 1, "a row for each param_type");

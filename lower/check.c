@@ -178,7 +178,6 @@ static const struct {
     [PT_REGOUT] = {K(REG), "a register"},
     [PT_REG] = {K(REG) | K(INT) | K(BOOL), "a register or an integer"},
     [PT_STR] = {K(STR), "a string"},
-    [PT_ANY] = {0xffff, "a value"},
     [PT_LEGACY] = {0xffff, "a value"},
 };
 #undef K

@@ -315,7 +315,6 @@ static bool to_arg(interp *it, isa_id op, const isa_param *p, value v, ir_arg *o
         }
         *out = ira_none();
         return true;
-    case PT_ANY: *out = ira_none(); return true;
     }
     return false;
 }

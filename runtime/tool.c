@@ -212,7 +212,6 @@ static const char *const kind_names[] = {
     [PT_REGOUT] = "register, written",
     [PT_REG] = "register or int",
     [PT_STR] = "str",
-    [PT_ANY] = "any",
     [PT_LEGACY] = "accepted, ignored, warned about",
 };
 

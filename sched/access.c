@@ -66,7 +66,6 @@ static unsigned access_of(const isa_param *par, instr_traits t)
     }
     case PT_INOUT: return ACC_READ | ACC_WRITE;
     case PT_TENSORS:
-    case PT_ANY:
         // The collectives' lists: dsts, dsts_by_channel.
         return is_dst(par) ? ACC_WRITE : ACC_READ;
     default: return ACC_READ;

@@ -248,7 +248,7 @@ static void add_state(memory_map *m, uint32_t memory, footprint_list *out)
 
 static bool writes_param(const isa_param *par)
 {
-    bool list = par->type == PT_TENSORS || par->type == PT_ANY;
+    bool list = par->type == PT_TENSORS;
     return par->type == PT_OUT || par->type == PT_INOUT ||
            (list && par->name[0] == 'd' && par->name[1] == 's' && par->name[2] == 't');
 }
