@@ -27,6 +27,7 @@ typedef struct nki_diag {
     size_t line, col;  // from 1; col counts bytes. 0 when path is NULL
 } nki_diag;
 
+// Owns: *out is the caller's. Errors: NKI_ERR_NOMEM, NKI_ERR_ARG.
 NKI_API nki_status nki_diags_create(nki_diags **out);
 NKI_API void nki_diags_release(nki_diags *d);
 NKI_API void nki_diags_clear(nki_diags *d);

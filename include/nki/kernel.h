@@ -176,7 +176,8 @@ NKI_API nki_status nki_kernel_call(nki_kernel *k, const nki_arg *args, size_t ar
 //         stream or context: as nki_kernel_call.
 NKI_API nki_status nki_kernel_submit(nki_kernel *k, nki_stream *s, const nki_arg *args,
                                      size_t arg_count, nki_tensor **outputs, size_t output_count);
-// Into tensors that exist, of the outputs' types and shapes.
+// Into tensors that exist, of the outputs' types and shapes, none with the memory of another
+// argument. Errors: as nki_kernel_submit.
 NKI_API nki_status nki_kernel_submit_into(nki_kernel *k, nki_stream *s, const nki_arg *args,
                                           size_t arg_count, nki_tensor *const *outputs,
                                           size_t output_count);

@@ -21,6 +21,7 @@ typedef struct nki_op nki_op;
 NKI_API nki_status nki_op_open(nki_context *ctx, const nki_source *src, const char *entry,
                                nki_diags *ds, nki_op **out);
 // A kernel of the library's own: "elementwise", "matmul", "softmax", "sum"; docs/ops.md.
+// Errors: NKI_ERR_ARG (no such kernel), NKI_ERR_NOMEM.
 NKI_API nki_status nki_op_builtin(nki_context *ctx, const char *name, nki_op **out);
 NKI_API nki_op *nki_op_retain(nki_op *op);
 NKI_API void nki_op_release(nki_op *op);
@@ -64,9 +65,10 @@ NKI_API nki_status nki_elementwise(nki_context *ctx, nki_stream *s, const char *
 // Errors, here and below: NKI_ERR_ARG (another type, shapes that do not fit), then as nki_op_call.
 NKI_API nki_status nki_matmul(nki_context *ctx, nki_stream *s, nki_tensor *a, nki_tensor *b,
                               nki_tensor **out);
-// Over the last axis; same shape and type; fp32 inside.
+// Over the last axis; same shape and type; fp32 inside. Errors: as nki_matmul; a scalar has no
+// axis.
 NKI_API nki_status nki_softmax(nki_context *ctx, nki_stream *s, nki_tensor *x, nki_tensor **out);
-// Over the last axis, which goes; same type; fp32 inside.
+// Over the last axis, which goes; same type; fp32 inside. Errors: as nki_softmax.
 NKI_API nki_status nki_sum(nki_context *ctx, nki_stream *s, nki_tensor *x, nki_tensor **out);
 
 #ifdef __cplusplus

@@ -31,9 +31,9 @@ typedef struct nki_profile_opts {
     size_t machine_count;
     uint32_t events_max;      // instruction executions kept for the forms that show them; 0: none
     uint64_t executions_max;  // of all instructions; 0: 2^27
-    // Data, as for nki_kernel_call. Where the kernel's control depends on it, the kernel is run once
-    // and the clock follows what it did; without it, trips have to say. Parameters that the kernel
-    // writes are written.
+    // Data, as for nki_kernel_call. Where the kernel's control depends on it, the kernel is run
+    // once and the clock follows what it did; without it, trips have to say. Parameters that the
+    // kernel writes are written.
     const nki_arg *args;
     size_t arg_count;
     nki_diags *diags;  // NULL: dropped
@@ -62,16 +62,16 @@ typedef enum nki_profile_form {
     NKI_PROFILE_HTML,      // a page with timelines beside the source
 } nki_profile_form;
 
-// Borrowed: lives as long as p.
+// Borrowed: lives as long as p. Errors, here and below: NKI_ERR_ARG, NKI_ERR_NOMEM.
 NKI_API nki_status nki_profile_render(nki_profile *p, nki_profile_form form, const char **text,
                                       size_t *len);
-// Tables of the CSV form: names as in Neuron Explorer's export ("Summary", "Instruction", ...); NULL
-// past the last.
+// Tables of the CSV form: names as in Neuron Explorer's export ("Summary", "Instruction", ...);
+// NULL past the last.
 NKI_API const char *nki_profile_table_name(size_t i);
-// Table i, with a header. Borrowed as above.
+// Table i, with a header. Borrowed and errors as above.
 NKI_API nki_status nki_profile_table(nki_profile *p, size_t i, const char **text, size_t *len);
 // p against other, line by line, core by core; where one has two cores, each against the other's
-// one. Borrowed as above.
+// one. Borrowed and errors as above.
 NKI_API nki_status nki_profile_compare(nki_profile *p, const nki_profile *other, const char **text,
                                        size_t *len);
 
@@ -83,6 +83,7 @@ typedef struct nki_machine_row {
 } nki_machine_row;
 
 NKI_API size_t nki_machine_count(void);
+// Errors: NKI_ERR_ARG past the last.
 NKI_API nki_status nki_machine_at(size_t i, nki_machine_row *out);
 
 #ifdef __cplusplus

@@ -82,7 +82,7 @@ NKI_API void nki_stream_release(nki_stream *s);
 //         ended work); NKI_ERR_LIMIT (a run passed run_timeout_ns); NKI_ERR_ARG (called by a host
 //         function that this device is running).
 NKI_API nki_status nki_stream_synchronize(nki_stream *s, uint64_t timeout_ns, nki_diags *ds);
-// *idle: nothing is pending. Never waits; a kept failure stays kept.
+// *idle: nothing is pending. Never waits; a kept failure stays kept. Errors: NKI_ERR_ARG.
 NKI_API nki_status nki_stream_query(nki_stream *s, int *idle);
 // Takes back what has not begun, and ends the kernel that runs: between two instructions, with
 // NKI_ERR_CANCELLED at the next synchronisation (or from the call that runs it) and the place where
@@ -90,6 +90,8 @@ NKI_API nki_status nki_stream_query(nki_stream *s, int *idle);
 // instruction: on chip, tens of milliseconds at most (all of SBUF); a DMA, the time to copy its
 // bytes; a host function runs to its end, however long that is.
 // Events recorded in what is taken back count as reached, with NKI_ERR_CANCELLED. Never waits.
+//
+// Errors: NKI_ERR_ARG.
 NKI_API nki_status nki_stream_cancel(nki_stream *s);
 
 // fn runs in stream order on the thread that runs the device. Not 0 fails the stream with
@@ -103,13 +105,16 @@ NKI_API nki_status nki_stream_submit_host(nki_stream *s, int (*fn)(void *fn_ctx)
 // A place in a stream. May be recorded again; a wait means the record before it.
 typedef struct nki_event nki_event;
 
+// Owns: *out is a reference for the caller. Errors: NKI_ERR_ARG, NKI_ERR_NOMEM.
 NKI_API nki_status nki_event_create(nki_context *ctx, nki_event **out);
 NKI_API nki_event *nki_event_retain(nki_event *e);
 NKI_API void nki_event_release(nki_event *e);
 
+// Errors: NKI_ERR_ARG (e and s of two contexts), NKI_ERR_NOMEM. A blocking stream: also its
+// failure.
 NKI_API nki_status nki_event_record(nki_event *e, nki_stream *s);
 // What is submitted to s from now on runs after e's last record is reached. Never recorded: no
-// wait. A failure of the recorded stream becomes one of s.
+// wait. A failure of the recorded stream becomes one of s. Errors: as nki_event_record.
 NKI_API nki_status nki_stream_wait(nki_stream *s, nki_event *e);
 // Errors: as nki_stream_synchronize; the failure that e was reached with is returned each time.
 NKI_API nki_status nki_event_synchronize(nki_event *e, uint64_t timeout_ns, nki_diags *ds);

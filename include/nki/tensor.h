@@ -65,7 +65,9 @@ NKI_API nki_status nki_tensor_wrap(nki_context *ctx, nki_dtype d, size_t ndim, c
                                    const ptrdiff_t *strides, void *data,
                                    void (*release)(void *release_ctx, void *data),
                                    void *release_ctx, nki_tensor **out);
-// A copy of row-major elements of type `from`, converted to d.
+// A copy of row-major elements of type `from`, converted to d as nki_tensor_copy_in does.
+//
+// Errors: as nki_tensor_create and nki_tensor_copy_in.
 NKI_API nki_status nki_tensor_from(nki_context *ctx, nki_dtype d, size_t ndim, const size_t *shape,
                                    const void *src, nki_dtype from, nki_tensor **out);
 NKI_API nki_tensor *nki_tensor_retain(nki_tensor *t);
@@ -93,7 +95,7 @@ NKI_API nki_status nki_tensor_reshape(nki_tensor *t, size_t ndim, const size_t *
                                       nki_tensor **out);
 // Dimension i of the view is dimension order[i] of t. Errors: NKI_ERR_ARG, NKI_ERR_NOMEM.
 NKI_API nki_status nki_tensor_permute(nki_tensor *t, const size_t *order, nki_tensor **out);
-// The same bytes as another dtype of equal size.
+// The same bytes as another dtype of equal size. Errors: NKI_ERR_ARG (another size), NKI_ERR_NOMEM.
 NKI_API nki_status nki_tensor_bitcast(nki_tensor *t, nki_dtype d, nki_tensor **out);
 
 // ---- contents. These wait for submitted work that uses the tensor.
@@ -101,7 +103,7 @@ NKI_API nki_status nki_tensor_bitcast(nki_tensor *t, nki_dtype d, nki_tensor **o
 // Copies `count` row-major elements of type `from` into t, converting as the machine does (round to
 // nearest even; integers saturate; NaN to an integer is 0).
 //
-// Errors: NKI_ERR_ARG when count is not the tensor's.
+// Errors: NKI_ERR_ARG (count is not the tensor's; an unknown dtype).
 NKI_API nki_status nki_tensor_copy_in(nki_tensor *t, const void *src, nki_dtype from, size_t count);
 // The other way: all of t, converted to `to`. Errors: also those of the work that was to write t.
 NKI_API nki_status nki_tensor_copy_out(const nki_tensor *t, void *dst, nki_dtype to, size_t count);

@@ -244,6 +244,7 @@ static void stream__refusals(void **state)
     assert_int_equal(nki_stream_query(s, NULL), NKI_ERR_ARG);
     assert_int_equal(nki_stream_cancel(NULL), NKI_ERR_ARG);
     assert_int_equal(nki_device_synchronize(NULL, NKI_FOREVER, NULL), NKI_ERR_ARG);
+    assert_int_equal(nki_event_create(NULL, &e), NKI_ERR_ARG);
     assert_int_equal(nki_event_create(r.other, &e), NKI_OK);
     FAILS(NKI_ERR_ARG, "belong to two contexts", nki_event_record(e, s));
     FAILS(NKI_ERR_ARG, "belong to two contexts", nki_stream_wait(s, e));
