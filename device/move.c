@@ -195,7 +195,9 @@ void copy_tile(const tile *d, const tile *s)
     for (uint32_t r = 0; r < s->parts; r++) {
         char *q = d->p + (int64_t)r * d->ps;
         const char *p = s->p + (int64_t)r * s->ps;
-        if (d->l->contig) {
+        if (d->l->contig && s->l->contig) {
+            memmove(q, p, n * s->size);
+        } else if (d->l->contig) {
             gather(q, p, s->l, 0, n, s->size);
         } else if (s->l->contig) {
             scatter(q, d->l, 0, p, n, s->size);
