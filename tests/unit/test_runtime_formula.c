@@ -558,6 +558,66 @@ static void matmul__of_any_sizes(void **state)
     nki_context_release(ctx);
 }
 
+static nki_tensor *zeros(nki_context *ctx, nki_dtype d, size_t ndim, const size_t *shape)
+{
+    nki_tensor *t = NULL;
+    assert_int_equal(nki_tensor_create(ctx, d, ndim, shape, &t), NKI_OK);
+    return t;
+}
+
+static void check_shape(nki_tensor *t, nki_dtype d, size_t ndim, const size_t *shape)
+{
+    assert_int_equal(nki_tensor_dtype(t), d);
+    assert_int_equal(nki_tensor_ndim(t), ndim);
+    for (size_t i = 0; i < ndim; i++) {
+        assert_int_equal(nki_tensor_shape(t)[i], shape[i]);
+    }
+    const char *p = nki_tensor_data(t);
+    for (size_t i = 0; i < nki_tensor_size_bytes(t); i++) {
+        assert_int_equal(p[i], 0);
+    }
+    nki_tensor_release(t);
+}
+
+// No elements, no axis, no terms.
+static void nothing__has_a_shape(void **state)
+{
+    (void)state;
+    nki_context *ctx = NULL;
+    assert_int_equal(nki_context_create(NULL, &ctx, NULL), NKI_OK);
+    nki_tensor *scalar = zeros(ctx, NKI_FLOAT16, 0, NULL);
+    nki_tensor *none = zeros(ctx, NKI_FLOAT16, 2, (const size_t[]){0, 4});
+    nki_tensor *thin = zeros(ctx, NKI_FLOAT32, 2, (const size_t[]){3, 0});
+    nki_tensor *wide = zeros(ctx, NKI_FLOAT32, 2, (const size_t[]){0, 5});
+    nki_tensor *column = zeros(ctx, NKI_FLOAT16, 2, (const size_t[]){1, 4}), *out[2] = {NULL};
+    nki_tensor *pair[] = {none, column}, *lone[] = {scalar, column};
+    assert_int_equal(nki_elementwise(ctx, NULL, "x0 + x1; x0 < x1", pair, 2, NULL, out, 2), NKI_OK);
+    check_shape(out[0], NKI_FLOAT16, 2, (const size_t[]){0, 4});
+    check_shape(out[1], NKI_FLOAT32, 2, (const size_t[]){0, 4});
+    assert_int_equal(nki_elementwise(ctx, NULL, "x0 * 2", &scalar, 1, NULL, out, 1), NKI_OK);
+    check_shape(out[0], NKI_FLOAT16, 0, NULL);
+    assert_int_equal(nki_elementwise(ctx, NULL, "x0 - x1", lone, 2, NULL, out, 1), NKI_OK);
+    check_shape(out[0], NKI_FLOAT16, 2, (const size_t[]){1, 4});
+    assert_int_equal(nki_softmax(ctx, NULL, none, out), NKI_OK);
+    check_shape(out[0], NKI_FLOAT16, 2, (const size_t[]){0, 4});
+    assert_int_equal(nki_sum(ctx, NULL, thin, out), NKI_OK);
+    check_shape(out[0], NKI_FLOAT32, 1, (const size_t[]){3});
+    assert_int_equal(nki_sum(ctx, NULL, none, out), NKI_OK);
+    check_shape(out[0], NKI_FLOAT16, 1, (const size_t[]){0});
+    assert_int_equal(nki_matmul(ctx, NULL, thin, wide, out), NKI_OK);
+    check_shape(out[0], NKI_FLOAT32, 2, (const size_t[]){3, 5});
+    assert_int_equal(nki_matmul(ctx, NULL, none, column, out), NKI_ERR_ARG);
+    assert_int_equal(nki_sum(ctx, NULL, scalar, out), NKI_ERR_ARG);
+    assert_non_null(strstr(nki_context_error(ctx), "needs an axis"));
+    assert_int_equal(nki_softmax(ctx, NULL, scalar, out), NKI_ERR_ARG);
+    nki_tensor_release(scalar);
+    nki_tensor_release(none);
+    nki_tensor_release(thin);
+    nki_tensor_release(wide);
+    nki_tensor_release(column);
+    nki_context_release(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +625,7 @@ int main(void)
         cmocka_unit_test(elementwise__numbers_beside_integers),
         cmocka_unit_test(rows__of_any_length),
         cmocka_unit_test(matmul__of_any_sizes),
+        cmocka_unit_test(nothing__has_a_shape),
     };
     return cmocka_run_group_tests_name("runtime.formula", tests, NULL, NULL);
 }
