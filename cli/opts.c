@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void say(const char *fmt, va_list ap)
+static void __attribute__((format(printf, 1, 0))) say(const char *fmt, va_list ap)
 {
     fputs("nki: ", stderr);
     vfprintf(stderr, fmt, ap);
