@@ -1,7 +1,22 @@
 #include "cli/value.h"
 
+#include <nki/tool.h>
 #include <stdio.h>
 #include <string.h>
+
+// What -v says of a compile: its size, what was moved out of SBUF.
+static int say(session *s, const void *bytes, size_t len)
+{
+    const char *text = "";
+    size_t n = 0;
+    fprintf(stderr, "%s: %zu bytes\n", s->o->out_file, len);
+    nki_status ns = nki_tool_inspect(s->ctx, bytes, len, NKI_INSPECT_SPILLS, &text, &n);
+    if (ns != NKI_OK) {
+        return session_result(s, ns);
+    }
+    fwrite(text, 1, n, stderr);
+    return EXIT_DONE;
+}
 
 static int compile_file(session *s, const target_file *t, const value_list *v)
 {
@@ -16,7 +31,7 @@ static int compile_file(session *s, const target_file *t, const value_list *v)
         const void *bytes = nki_kernel_neff(k, &len);
         st = write_file(s->o->out_file, bytes, len);
         if (st == EXIT_DONE && s->o->verbose) {
-            fprintf(stderr, "%s: %zu bytes\n", s->o->out_file, len);
+            st = say(s, bytes, len);
         }
     }
     nki_kernel_release(k);

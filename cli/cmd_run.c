@@ -255,6 +255,8 @@ const command command_run = {
     "    bfloat16[128,512]:randn      made here: zeros ones full(v) arange randn\n"
     "                                 rand(lo,hi) randint(lo,hi) eye, each\n"
     "                                 with ,seed=N\n"
+    "    a                            the tensor that is a's value, once more: in\n"
+    "                                 a=@x.npy b=a both arguments are one\n"
     "    2  1.5  True  None  \"text\"  (1,2)  {\"a\":1}  nl.bfloat16  Config(a=1)\n\n"
     "A file with a line `# try: NAME=VALUE ...` in its first comment runs with it when no value is "
     "given.\n",

@@ -233,6 +233,31 @@ static int parse_value(session *s, const char *text, bool data, const char *word
     return *text ? EXIT_DONE : usage_error("'%s' has no value", word);
 }
 
+// The value to the left that `text` names, when it is a tensor.
+static const value *named_tensor(const value_list *l, const char *text)
+{
+    for (size_t i = 0; i + 1 < l->count; i++) {
+        const value *v = &l->at[i];
+        if (v->name && v->kind != VALUE_EXPR && strcmp(v->name, text) == 0) {
+            return v;
+        }
+    }
+    return NULL;
+}
+
+// Whether one of these words is a tensor that `name` is the name of.
+static bool comes_later(char **words, size_t n, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < n; i++) {
+        if (len && identifier(words[i]) == len && words[i][len] == '=' &&
+            memcmp(words[i], name, len) == 0 && strpbrk(words[i] + len, "@[")) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int values_parse(session *s, char **words, size_t n, bool data, value_list *out)
 {
     *out = (value_list){0};
@@ -257,6 +282,16 @@ int values_parse(session *s, char **words, size_t n, bool data, value_list *out)
             }
         } else if (named) {
             return usage_error("'%s' has no name but stands after a value that has one", w);
+        }
+        const value *same = v->name ? named_tensor(out, text) : NULL;
+        if (same) {
+            v->kind = same->kind;
+            v->spec = same->spec;
+            v->tensor = same->tensor ? nki_tensor_retain(same->tensor) : NULL;
+            continue;
+        }
+        if (v->name && comes_later(words + i + 1, n - i - 1, text)) {
+            return usage_error("'%s': '%s' has to stand before it", w, text);
         }
         int st = parse_value(s, text, data, w, v);
         if (st != EXIT_DONE) {

@@ -5,6 +5,7 @@
 #include "neff/neff.h"
 #include "sched/memory_map.h"
 #include "sched/program_text.h"
+#include "sched/spill_list.h"
 
 #include <inttypes.h>
 
@@ -22,6 +23,7 @@ static void put_header(const neff_header *h, const program *pr, textbuf *out)
     if (pr->spills.stores || pr->spills.loads) {
         text_printf(out, "spills stores=%" PRIu32 " loads=%" PRIu32 " bytes=%" PRIu64 "\n",
                     pr->spills.stores, pr->spills.loads, pr->spills.bytes);
+        spills_text(pr, out);
     }
     text_cstr(out, "\nsections\n");
     for (int id = 0; id < SEC_COUNT; id++) {
@@ -104,6 +106,8 @@ nki_status inspect_neff(const unsigned char *bytes, size_t len, inspect_form for
         memory_map_text(pr, out);
     } else if (form == INSPECT_MEMORY_SVG) {
         memory_map_svg(pr, out);
+    } else if (form == INSPECT_SPILLS) {
+        spills_text(pr, out);
     } else {
         neff_header h;
         memcpy(&h, bytes, sizeof h);

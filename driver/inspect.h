@@ -9,6 +9,7 @@ typedef enum inspect_form {
     INSPECT_ALL,  // header, sections, tensors, streams, instructions with their source lines
     INSPECT_MEMORY,
     INSPECT_MEMORY_SVG,
+    INSPECT_SPILLS,
 } inspect_form;
 
 // One container, in words. Reads and verifies it. Errors: NKI_ERR_FORMAT, with a sentence in *err

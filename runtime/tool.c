@@ -80,7 +80,7 @@ static nki_status inspect(nki_context *ctx, const unsigned char *bytes, size_t l
     for (uint32_t i = 0; i < parts; i++) {
         size_t part = i + 1 < parts ? neff_file_bytes(bytes) : len;
         const char *why = NULL;
-        if (i) {
+        if (i && form != INSPECT_SPILLS) {
             text_char(out, '\n');
         }
         nki_status st = inspect_neff(bytes, part, form, out, &why);
@@ -98,8 +98,9 @@ nki_status nki_tool_inspect(nki_context *ctx, const void *neff, size_t len, nki_
 {
     static const inspect_form forms[] = {[NKI_INSPECT_ALL] = INSPECT_ALL,
                                          [NKI_INSPECT_MEMORY] = INSPECT_MEMORY,
-                                         [NKI_INSPECT_MEMORY_SVG] = INSPECT_MEMORY_SVG};
-    if (!ctx || !neff || !text || !text_len || (unsigned)form > NKI_INSPECT_MEMORY_SVG) {
+                                         [NKI_INSPECT_MEMORY_SVG] = INSPECT_MEMORY_SVG,
+                                         [NKI_INSPECT_SPILLS] = INSPECT_SPILLS};
+    if (!ctx || !neff || !text || !text_len || (unsigned)form > NKI_INSPECT_SPILLS) {
         return NKI_ERR_ARG;
     }
     arena_fini(&ctx->parse_mem);

@@ -2,9 +2,9 @@
 
 #include "sched/stream.h"
 
-static instr_time brief(const cost *c)
+static instr_cost brief(const cost *c)
 {
-    return (instr_time){c->issue_ps, c->latency_ps, c->work_ps,
+    return (instr_cost){c->issue_ps, c->latency_ps, c->work_ps,
                         c->kind,     c->unit,       (uint8_t)__builtin_popcount(c->engines)};
 }
 
@@ -38,7 +38,7 @@ void digest_make(arena *mem, program *pr, digest *d)
     }
     pr->dmas.n = 0;
     vec_reserve(p->mem, &pr->dmas, moves);
-    *d = (digest){.time = NEW_N(mem, instr_time, p->instrs.n), .movable = NEW_N(mem, bool, moves)};
+    *d = (digest){.time = NEW_N(mem, instr_cost, p->instrs.n), .movable = NEW_N(mem, bool, moves)};
     access_table_make(mem, p, &d->acc);
     coster_init(&d->cost, p, machine_of(p->target));
     for (uint32_t i = 0; i < p->instrs.n; i++) {
@@ -82,7 +82,7 @@ static void sum_busy(const ir *p, const digest *d, int64_t busy[ENG_COUNT], int6
 {
     *computing = 0;
     for (uint32_t i = 0; i < p->instrs.n; i++) {
-        const instr_time *t = &d->time[i];
+        const instr_cost *t = &d->time[i];
         bool started = t->kind == CK_DMA && t->unit == DU_GPSIMD;
         unsigned e = started ? ENG_GPSIMD : p->instrs.at[i].engine;
         busy[e] += t->kind == CK_DMA && !started ? 0 : t->issue_ps;

@@ -7,15 +7,15 @@
 // What the steps of schedule() ask of each instruction, found once: it holds for one state of the
 // IR.
 
-typedef struct instr_time {
+typedef struct instr_cost {
     int64_t issue_ps, latency_ps, work_ps;  // as in cost
     uint8_t kind, unit;                     // as in cost
     uint8_t engines;                        // DMA: how many take part
-} instr_time;
+} instr_cost;
 
 typedef struct digest {
     access_table acc;
-    instr_time *time;  // of each instruction
+    instr_cost *time;  // of each instruction
     bool *movable;     // of each of pr->dmas: a hardware generator could make its descriptors
     coster cost;
 } digest;

@@ -104,7 +104,7 @@ static void turn(lister *l)
 // Its own time: until what it makes is there, and the stream is free.
 static int64_t spent(const lister *l, uint32_t i)
 {
-    const instr_time *t = &l->dg->time[i];
+    const instr_cost *t = &l->dg->time[i];
     return t->latency_ps > t->issue_ps ? t->latency_ps : t->issue_ps;
 }
 
@@ -130,7 +130,7 @@ static void enter(lister *l, uint32_t i)
 
 static void issue(lister *l, uint32_t i, uint32_t s, int64_t now)
 {
-    const instr_time *t = &l->dg->time[i];
+    const instr_cost *t = &l->dg->time[i];
     l->instr[l->n++] = i;
     for (stream_mask m = l->sp->mask[i]; m;) {
         uint32_t k = stream_take(&m);

@@ -227,7 +227,7 @@ static void estimate(placer *pl)
     pl->notify_ps = ps_of_ns(pl->dg->cost.m.dma_notify_ns);
     pl->passed = NEW_N(pl->mem, int64_t, p->instrs.n + 1);
     for (uint32_t i = 0; i < p->instrs.n; i++) {
-        const instr_time *t = &pl->dg->time[i];
+        const instr_cost *t = &pl->dg->time[i];
         pl->passed[i] = most;
         unsigned e = p->instrs.at[i].engine;
         if (t->kind == CK_DMA) {
@@ -242,7 +242,7 @@ static void estimate(placer *pl)
 
 static int64_t latency_of(const placer *pl, uint32_t instr)
 {
-    const instr_time *t = &pl->dg->time[instr];
+    const instr_cost *t = &pl->dg->time[instr];
     return t->latency_ps + (t->kind == CK_DMA ? pl->notify_ps : 0);
 }
 

@@ -63,7 +63,7 @@ static void add_dma(maker *mk, uint32_t i, sums *s, const cost *c)
     const ir_instr *in = &mk->pr->p->instrs.at[i];
     uint64_t bytes = mk->pr->clock.of[i].count * c->bytes;
     s->dma_bytes[c->unit] += bytes;
-    spill_side side = spill_of(mk->pr->p, in);
+    spill_side side = spill_of(mk->pr->p, in, NULL);
     s->spill_save += side == SPILL_SAVE ? bytes : 0;
     s->spill_reload += side == SPILL_RELOAD ? bytes : 0;
     s->collectives += isa_table[in->op].group == ISAG_NCC ? mk->pr->clock.of[i].count : 0;

@@ -99,29 +99,6 @@ static void note_loads(finder *f, uint32_t i, uint64_t count)
     }
 }
 
-static bool is_spill(const ir *p, uint32_t tensor)
-{
-    const ir_tensor *t = &p->tensors.at[tensor];
-    const char *name = ir_text(p, t->name);
-    size_t n = strlen(name), m = strlen(SPILL_SUFFIX);
-    return t->buffer == BUF_HBM && t->role == ROLE_TEMP && n >= m &&
-           strcmp(name + n - m, SPILL_SUFFIX) == 0;
-}
-
-spill_side spill_of(const ir *p, const ir_instr *in)
-{
-    if (in->op != ISA_dma_copy) {
-        return SPILL_NONE;
-    }
-    for (uint32_t k = 0; k < 2; k++) {  // dst, src
-        ir_arg a = p->args.at[in->args + k];
-        if (a.kind == IRA_VIEW && is_spill(p, p->views.at[a.v].tensor)) {
-            return k == 0 ? SPILL_SAVE : SPILL_RELOAD;
-        }
-    }
-    return SPILL_NONE;
-}
-
 static void look_at_dma(finder *f, uint32_t i, const cost *c, const instr_time *t)
 {
     const maker *mk = f->mk;
@@ -142,7 +119,7 @@ static void look_at_dma(finder *f, uint32_t i, const cost *c, const instr_time *
     if (c->unit == DU_GPSIMD) {
         tally_add(f, FIND_SOFTWARE_DGE, i, n * ns_of_ps(c->issue_ps));
     }
-    if (spill_of(mk->pr->p, in)) {
+    if (spill_of(mk->pr->p, in, NULL)) {
         tally_add(f, FIND_SPILLS, i, n * work_ns);
         f->of[FIND_SPILLS].bytes += n * (double)c->bytes;
     }
@@ -220,7 +197,7 @@ static void find_repeats(finder *f)
         const ir_tensor *ten = &p->tensors.at[l->tensor];
         tally t = {0};
         repeats_of(f, l, j - i, &t);
-        if (is_spill(p, l->tensor) || t.bytes <= 0) {
+        if (spill_home(p, l->tensor) || t.bytes <= 0) {
             continue;
         }
         t.cost_ns = t.bytes / (16 * f->mk->cs.m.dma_engine_rate);
@@ -305,6 +282,26 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
+// ": t float32[4, 8], 128 bytes (file:7), stored 1 time, loaded 2 times; ..." of those with the most
+// bytes.
+static const char *spilled_names(const finder *f)
+{
+    enum { NAMED = 4 };
+    arena *mem = f->mk->mem;
+    spill_entries all;
+    textbuf t;
+    text_init(&t, mem);
+    spill_list(mem, f->mk->pr->p, &all);
+    for (uint32_t k = 0; k < all.n && k < NAMED; k++) {
+        text_cstr(&t, k ? "; " : ": ");
+        spill_entry_text(f->mk->pr->p, &all.at[k], &t);
+    }
+    if (all.n > NAMED) {
+        text_printf(&t, "; and %" PRIu32 " more", all.n - NAMED);
+    }
+    return t.len ? t.at : "";
+}
+
 static void dma_rules(finder *f)
 {
     arena *mem = f->mk->mem;
@@ -336,8 +333,8 @@ static void dma_rules(finder *f)
     push_finding(f, FIND_SPILLS, t,
                  arena_printf(mem,
                               "SBUF was full: %.0f bytes go to HBM and back; smaller tiles, or "
-                              "tensors that live shorter, need no spill",
-                              t->bytes));
+                              "tensors that live shorter, need no spill; moved%s",
+                              t->bytes, spilled_names(f)));
     if (s->dma_engine_utilization_percent > 70 && active(f, ENG_TENSOR) < 0.8 * body) {
         double most = active(f, ENG_TENSOR);
         for (unsigned e = 0; e < ENG_DMA; e++) {

@@ -2,6 +2,7 @@
 #define SCHED_PROFILE_MAKE_H
 
 #include "sched/profile.h"
+#include "sched/spill_list.h"
 
 // What the parts of profile_make() share.
 typedef struct maker {
@@ -21,10 +22,6 @@ void make_names(maker *mk);
 void make_areas(maker *mk);
 // Findings by rule. Requires: all others.
 void make_findings(maker *mk);
-
-typedef enum spill_side { SPILL_NONE, SPILL_SAVE, SPILL_RELOAD } spill_side;
-// Whether an instruction is one that `--spill` put there.
-spill_side spill_of(const ir *p, const ir_instr *in);
 
 // Time covered by the kept events that `in` accepts.
 double events_cover_ns(const maker *mk, bool (*in)(const maker *mk, const clock_event *e));

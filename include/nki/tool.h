@@ -36,6 +36,7 @@ typedef enum nki_inspect_form {
     NKI_INSPECT_ALL,         // header, sections, tensors, code with source lines, streams
     NKI_INSPECT_MEMORY,      // SBUF and PSUM over instructions
     NKI_INSPECT_MEMORY_SVG,  // the same as a drawing
+    NKI_INSPECT_SPILLS,      // a line for each tensor that was moved to HBM and back; empty: none was
 } nki_inspect_form;
 
 // Reads and verifies a container of any target. The text lives as long as ctx is not used for

@@ -10,7 +10,7 @@ def part(out, x, c0, c1):
     n, rows, _ = x.shape
     tiles = []
     for i in range(n):
-        t = nl.ndarray((rows, c1 - c0), dtype=x.dtype, buffer=nl.sbuf)
+        t = nl.ndarray((rows, c1 - c0), dtype=x.dtype, buffer=nl.sbuf, name=f"tile{i}")
         nisa.dma_copy(dst=t, src=x[i, :, c0:c1])
         tiles.append(t)
     for _ in nl.dynamic_range(0, 3):
@@ -93,6 +93,14 @@ same "$("$NKI" run sums.nki::held "$x" --spill)" "$("$NKI" run sums.nki::held "$
 check 1 '' '*error\[sbuf_full\]*note: tensor_copy uses * bytes of each partition at once, so --spill cannot help*help: smaller tiles*' \
     "$NKI" run sums.nki::too_large 'x=float32[4,30000]:ones' --spill
 check 0 '*spills stores=* loads=* bytes=*' '' sh -c "'$NKI' compile sums.nki::whole '$x' --spill -o 0.neff && '$NKI' inspect 0.neff"
+line='  spilled tile[0-8] float32?4, 8192?, 131072 bytes (sums.nki:10), stored 1 time, loaded 1 time'
+check 0 '' "3.neff: * bytes
+$line*" "$NKI" compile sums.nki::whole "$x" --spill -v -o 3.neff
+check 0 "*spills stores=*
+$line
+*" '' "$NKI" inspect 3.neff
+check 0 '*SBUF was full: * moved: tile[0-8] float32?4, 8192?, 131072 bytes (sums.nki:10), stored 1 time, loaded 1 time; *' '' "$NKI" profile sums.nki::whole "$x" --spill
+check 0 '' '4.neff: * bytes' "$NKI" compile sums.nki::pieces "$x" --spill -v -o 4.neff
 # What fits is left alone.
 same "$("$NKI" check sums.nki::pieces "$x" --dump=sched)" "$("$NKI" check sums.nki::pieces "$x" --spill --dump=sched)"
 "$NKI" compile sums.nki::whole "$x" --spill -q -o 1.neff && "$NKI" compile sums.nki::whole "$x" --spill -q -o 2.neff && cmp 1.neff 2.neff ||
