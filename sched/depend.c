@@ -45,14 +45,17 @@ typedef struct node {
     uint32_t until;  // 0, or: leaves the list when this inner loop has been passed
 } node;
 
-// The stretches of an object. Bit g of level 0: a stretch begins at granule g; bit w of level l +
-// 1: word w of level l is not 0.
+// The stretches of an object, of its bytes in order or, where its accesses are columns of a matrix,
+// of the bytes of a row (pitch). Bit g of level 0: a stretch begins at granule g; bit w of level l
+// + 1: word w of level l is not 0.
 typedef struct object_map {
     bool written;
     uint8_t shift;  // of a granule
     uint32_t granules;
     uint32_t accesses;
-    uint64_t bounds;  // all places where an access begins or ends, or-ed
+    uint64_t bounds;          // all places where an access begins or ends, or-ed
+    uint64_t pitch;           // 0: bytes in order
+    double straight, across;  // how much of the object the accesses span, both ways
     uint64_t *bits[LEVELS];
     uint32_t *head;  // of each granule where a stretch begins: node + 1
     uint32_t epoch;
@@ -204,15 +207,46 @@ static void touch_all(depend *d, uint32_t i, touch_fn touch)
 
 // Where memory is cut for r: at its ends; for a pattern with gaps, where its outermost stride
 // begins and ends, since such patterns lie side by side, and a cut within a gap tells none from
-// another.
-static void ends_of(const reach *r, uint64_t *lo, uint64_t *hi)
+// another. pitch: of r as columns of rows of that many bytes.
+static void ends_of(const reach *r, uint64_t pitch, uint64_t *lo, uint64_t *hi)
 {
+    const lattice *l = r->shape && r->shape->bytes.n ? &r->shape->bytes : NULL;
+    const lattice_dim *top = l ? &l->dim[l->n - 1] : NULL;
     *lo = r->lo;
     *hi = r->hi;
+    if (pitch) {
+        uint64_t width = r->hi - r->lo;
+        if (top && top->stride == pitch) {
+            width -= pitch * (top->count - 1);
+        }
+        bool within = width < pitch && r->lo % pitch + width <= pitch;
+        *lo = within ? r->lo % pitch : 0;
+        *hi = within ? *lo + width : pitch;
+    } else if (top) {
+        *lo -= *lo % top->stride;
+        *hi += (top->stride - *hi % top->stride) % top->stride;
+    }
+}
+
+// Finds the pitch of an object in HBM: the longest stride.
+static void note_pitch(object_map *m, const reach *r)
+{
     if (r->shape && r->shape->bytes.n) {
         uint64_t stride = r->shape->bytes.dim[r->shape->bytes.n - 1].stride;
-        *lo -= *lo % stride;
-        *hi += (stride - *hi % stride) % stride;
+        m->pitch = stride > m->pitch ? stride : m->pitch;
+    }
+}
+
+static void note_span(object_map *m, const reach *r, uint64_t bytes)
+{
+    uint64_t lo, hi;
+    ends_of(r, 0, &lo, &hi);
+    m->accesses++;
+    m->bounds |= lo | hi;
+    m->straight += (double)(hi - lo) / (double)bytes;
+    if (m->pitch) {
+        ends_of(r, m->pitch, &lo, &hi);
+        m->across += (double)(hi - lo) / (double)m->pitch;
     }
 }
 
@@ -221,16 +255,21 @@ static void ends_of(const reach *r, uint64_t *lo, uint64_t *hi)
 static void note_accesses(depend *d)
 {
     const ir *p = d->p;
-    for (uint32_t k = 0; k < d->acc->all.n; k++) {
-        access a = d->acc->all.at[k];
-        object_map *m = &d->maps[d->obj.of[p->views.at[a.view].tensor]];
-        m->written |= (a.kind & ACC_WRITE) != 0;
-        if (m >= d->maps + OBJ_FIRST_HBM) {
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t k = 0; k < d->acc->all.n; k++) {
+            access a = d->acc->all.at[k];
+            uint32_t o = d->obj.of[p->views.at[a.view].tensor];
+            object_map *m = &d->maps[o];
+            m->written |= (a.kind & ACC_WRITE) != 0;
+            if (o < OBJ_FIRST_HBM || (round && !m->written)) {
+                continue;
+            }
             reach r = reach_of(p, &d->obj, ir_view_ref(p, a.view));
-            uint64_t lo, hi;
-            ends_of(&r, &lo, &hi);
-            m->accesses++;
-            m->bounds |= lo | hi;
+            if (round) {
+                note_span(m, &r, d->obj.bytes[o]);
+            } else {
+                note_pitch(m, &r);
+            }
         }
     }
     for (uint32_t o = OBJ_PRINT; o < OBJ_FIRST_HBM; o++) {
@@ -245,11 +284,12 @@ static void note_accesses(depend *d)
 static void size_map(depend *d, uint32_t o)
 {
     object_map *m = &d->maps[o];
-    uint64_t bytes = d->obj.bytes[o] ? d->obj.bytes[o] : 1;
+    m->pitch = m->across < m->straight ? m->pitch : 0;
+    uint64_t bytes = m->pitch ? m->pitch : d->obj.bytes[o] ? d->obj.bytes[o] : 1;
     uint64_t most = (uint64_t)m->accesses * GRANULES_EACH;
     most = most < GRANULES_MIN ? GRANULES_MIN : most;
     m->shift = o < OBJ_FIRST_HBM && bytes > 1 ? CHIP_SHIFT : 0;
-    while (m->bounds && !(m->bounds >> m->shift & 1)) {
+    while (!m->pitch && m->bounds && !(m->bounds >> m->shift & 1)) {
         m->shift++;
     }
     while (o >= OBJ_FIRST_HBM && (bytes - 1) >> m->shift >= most) {
@@ -449,10 +489,10 @@ static void compare(depend *d, uint32_t i, const reach *r, bool write, past *q)
     q->kill = write ? covered(r, q) : KILL_NOT;
 }
 
-// Whether access r takes q out of the stretch [lo, hi).
-static bool leaves(const reach *r, const past *q, uint64_t lo, uint64_t hi)
+// Whether access r takes q out of the stretch [lo, hi), which in a map with a pitch says nothing.
+static bool leaves(const object_map *m, const reach *r, const past *q, uint64_t lo, uint64_t hi)
 {
-    if (q->kill != KILL_PART) {
+    if (q->kill != KILL_PART || m->pitch) {
         return q->kill == KILL_ALL;
     }
     lo = q->r.lo > lo ? q->r.lo : lo;
@@ -474,7 +514,7 @@ static void sweep_stretch(depend *d, object_map *m, uint32_t g, uint32_t end, ui
             q->stamp = d->stamp;
             compare(d, i, r, write, q);
         }
-        if (!gone && leaves(r, q, lo, hi)) {
+        if (!gone && leaves(m, r, q, lo, hi)) {
             gone = !d->child || (q->child == d->child && !d->carried);
             n->until = d->child;
         }
@@ -513,7 +553,7 @@ static void touch_past(depend *d, uint32_t i, const reach *r, bool write)
         vec_push(d->mem, &d->touched, r->object);
     }
     uint64_t lo, hi;
-    ends_of(r, &lo, &hi);
+    ends_of(r, m->pitch, &lo, &hi);
     uint64_t past_end = ((hi - 1) >> m->shift) + 1;
     uint32_t g0 = (uint32_t)(lo >> m->shift);
     uint32_t end = past_end < m->granules ? (uint32_t)past_end : m->granules;

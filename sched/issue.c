@@ -40,17 +40,18 @@ static bool before(const waiting *a, const waiting *b)
     return a->key != b->key ? a->key < b->key : a->instr < b->instr;
 }
 
-static void heap_push(arena *mem, heap *h, waiting w)
+static void heap_push(lister *l, heap *h, waiting w)
 {
-    vec_push(mem, h, w);
+    vec_push(l->mem, h, w);
     uint32_t at = h->n - 1;
     for (; at && before(&w, &h->at[(at - 1) / 2]); at = (at - 1) / 2) {
         h->at[at] = h->at[(at - 1) / 2];
+        l->pr->steps++;
     }
     h->at[at] = w;
 }
 
-static waiting heap_pop(heap *h)
+static waiting heap_pop(lister *l, heap *h)
 {
     waiting top = h->at[0], w = h->at[--h->n];
     uint32_t at = 0;
@@ -65,6 +66,7 @@ static waiting heap_pop(heap *h)
         }
         h->at[at] = h->at[k];
         at = k;
+        l->pr->steps++;
     }
     h->at[at] = w;
     return top;
@@ -76,6 +78,7 @@ static waiting heap_pop(heap *h)
 static void add_edge(void *ctx, uint32_t from, uint32_t to)
 {
     lister *l = ctx;
+    l->pr->steps++;
     if (l->before.n && l->of[to].blockers && l->before.at[l->before.n - 1] == from) {
         return;
     }
@@ -125,7 +128,7 @@ static void measure(lister *l)
 static void enter(lister *l, uint32_t i)
 {
     uint32_t s = (uint32_t)__builtin_ctz(l->sp->mask[i]);
-    heap_push(l->mem, &l->early[s], (waiting){l->of[i].ready, i});
+    heap_push(l, &l->early[s], (waiting){l->of[i].ready, i});
 }
 
 static void issue(lister *l, uint32_t i, uint32_t s, int64_t now)
@@ -183,10 +186,10 @@ static void run_block(lister *l, uint32_t lo, uint32_t hi)
         }
         heap *early = &l->early[best], *open = &l->open[best];
         while (early->n && early->at[0].key <= when) {
-            uint32_t i = heap_pop(early).instr;
-            heap_push(l->mem, open, (waiting){-l->of[i].chain, i});
+            uint32_t i = heap_pop(l, early).instr;
+            heap_push(l, open, (waiting){-l->of[i].chain, i});
         }
-        issue(l, heap_pop(open).instr, best, when);
+        issue(l, heap_pop(l, open).instr, best, when);
     }
 }
 

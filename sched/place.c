@@ -35,7 +35,6 @@ typedef struct placer {
     int64_t
         *passed;  // of each instruction: what the busiest engine has done before it, picoseconds
     int64_t notify_ps;  // of a DMA
-    uint64_t steps;
 } placer;
 
 static buffer_kind memory_of(const ir_tensor *t)
@@ -348,6 +347,7 @@ bool place_tensors(arena *mem, program *pr, const liveness *lv, const digest *dg
     }
     pr->sbuf_peak_bytes = (uint32_t)pl.of[BUF_SBUF].peak_bytes;
     pr->psum_peak_bytes = (uint32_t)pl.of[BUF_PSUM].peak_bytes;
+    pr->steps += pl.of[BUF_SBUF].steps + pl.of[BUF_PSUM].steps + pl.of[BUF_HBM].steps;
     pr->hbm_bytes =
         pl.hbm_base + (pl.of[BUF_HBM].peak_bytes + SPACE_ALIGN - 1) / SPACE_ALIGN * SPACE_ALIGN;
     return true;

@@ -343,6 +343,7 @@ static void put_level(synchroniser *y, const level_info *info)
         signals += y->pairs.at[i].signals.n;
     }
     vec_reserve(y->mem, &y->ops, y->raw.n + signals);
+    y->pr->steps += y->raw.n + signals;
     for (uint32_t k = 0; k < y->raw.n; k++) {
         const raw_wait *w = &y->raw.at[k];
         uint32_t f = w->producer, c = w->consumer, unit = unit_of(f);

@@ -79,6 +79,7 @@ uint64_t space_begin(const space *s, uint64_t lo, uint64_t size, uint32_t align)
 static void carve(space *s, uint32_t i, uint64_t lo, uint64_t hi)
 {
     hole h = s->holes.at[i];
+    s->steps += s->holes.n - i;
     if (h.lo < lo && hi < h.hi) {
         vec_push(s->mem, &s->holes, ((hole){0, 0}));
         memmove(&s->holes.at[i + 1], &s->holes.at[i], (s->holes.n - 1 - i) * sizeof h);
@@ -98,6 +99,7 @@ bool space_take(space *s, uint64_t size, uint32_t align, span_time when, uint64_
 {
     for (uint32_t i = 0; i < s->holes.n; i++) {
         hole h = s->holes.at[i];
+        s->steps++;
         if (h.hi - h.lo < size) {
             continue;
         }
@@ -129,6 +131,7 @@ void space_give(space *s, uint64_t lo, uint64_t hi)
             b = mid;
         }
     }
+    s->steps += s->holes.n - a + 1;
     bool left = a > 0 && s->holes.at[a - 1].hi == lo;
     bool right = a < s->holes.n && s->holes.at[a].lo == hi;
     if (left && right) {

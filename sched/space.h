@@ -27,6 +27,7 @@ typedef struct space {
     uint64_t limit_bytes;
     uint64_t bank_bytes;  // 0: no banks
     uint64_t peak_bytes;  // end of the highest byte handed out or reserved
+    uint64_t steps;       // holes looked at or moved
     uint32_t granule_bytes;
     time_list *reserved;  // of each granule, disjoint and ascending; NULL: nothing reserved
 } space;
