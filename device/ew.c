@@ -462,11 +462,25 @@ bool bind_reciprocal(binder *b)
            finish(b, e);
 }
 
+// x * 1 + 0 differs from x in the sign of zero alone, which these functions do not see.
+static bool needs_no_scaling(const ew *e, op_id op)
+{
+    const ew_step *s = &e->step[0];
+    bool same = e->nsteps == 1 && s->kind == STEP_AFFINE && e->scalar[s->a].opnd < 0 &&
+                e->scalar[s->a].imm == 1.0f && e->scalar[s->b].opnd < 0 &&
+                e->scalar[s->b].imm == 0.0f;
+    return same && (op == OPR_square || op == OPR_abs || op == OPR_exp || op == OPR_sigmoid ||
+                    op == OPR_relu);
+}
+
 // The function of the Scalar engine after its scale and bias.
 static bool push_activation(binder *b, ew *e, op_id op, int slope)
 {
     if (op >= OPR_COUNT || op_table[op].cls != OPC_U) {
         return bind_fail(b, "this operator is not an activation function");
+    }
+    if (needs_no_scaling(e, op)) {
+        e->nsteps = 0;
     }
     if (op == OPR_prelu && slope >= 0) {
         return push(e, (ew_step){STEP_PRELU, 0, 0, (int8_t)slope, 0});
@@ -482,7 +496,7 @@ static bool bind_scaled(binder *b, ew *e, uint32_t bias, uint32_t scale)
     if (t < 0) {
         return false;
     }
-    // x * 1 + 0 is x, but for -0 and NaN payloads: -0 becomes 0, as the fused operation gives.
+    // x * 1 + 0 is not left out here: -0 becomes 0, as the fused operation gives.
     return push(e, (ew_step){STEP_AFFINE, 0, 0, (int8_t)s, (int8_t)t});
 }
 

@@ -127,7 +127,7 @@ void multiply(exec *x, const tile *d, crows stationary, size_t k, bool accumulat
     device_pool *pool = cost_ns < SHARE_NS && !pool_is_forced() ? NULL : x->opts->pool;
     if (pool) {
         uint64_t groups = (d->l->n + COLUMNS - 1) / COLUMNS;
-        uint64_t each = groups / (4 * (uint64_t)pool_threads(pool));
+        uint64_t each = groups / (8 * (uint64_t)pool_threads(pool));
         j.cols = (size_t)(each ? each : 1) * COLUMNS;
     }
     pool_run(pool, (uint32_t)((d->l->n + j.cols - 1) / j.cols), cost_ns >= WAKE_NS, multiply_item,
