@@ -5,7 +5,8 @@
 // Prints TSV: name, iters, ns_per_op (median), spread ((third quartile - first) / median), ratio. A
 // row PROGRAM.numpy is the ratio's base; PROGRAM.nki's ratio is how often it fits into that,
 // PROGRAM.check's how often a run with the run-time checks does, PROGRAM.floor's how often the
-// machine's own limit does. Both sides compute the same numbers:
+// machine's own limit does. With --threads above 1 there are two more rows, of one thread and of N
+// in turns, by the clock: PROGRAM.wall1 and PROGRAM.wallN, whose ratio is to wall1. Both sides compute the same numbers:
 // their sums are compared, and a difference ends the run with status 3.
 #include <math.h>
 #include <nki/nki.h>
@@ -104,6 +105,8 @@ static bool run_numpy(const struct options *o, const struct program *p, const ch
 
 // ---- ours ----
 
+enum { ONE, CHECKED, MANY, CONTEXTS };
+
 static double wall_ns(void)
 {
     struct timespec t;
@@ -135,51 +138,79 @@ static double sum_of(nki_tensor *t)
     return sum;
 }
 
-// One thread: CPU time, as on the NumPy side. More: wall time, on a machine that should be idle.
-static bool time_calls(const struct options *o, nki_kernel *k, const nki_arg *args, nki_diags *ds,
-                       struct sample *out)
-{
+// A program in a context.
+struct side {
+    nki_context *ctx;
+    nki_kernel *k;
+    nki_arg args[2];
+    nki_diags *ds;
     double ns[REPS_MAX];
-    double check = 0.0;
-    for (int i = -1; i < o->reps; i++) {  // the first is to warm up
-        nki_tensor *result = NULL;
-        double wall = wall_ns();
-        uint64_t cpu = cpu_ns();
-        nki_status st = nki_kernel_call(k, args, 2, &result, 1, ds, NULL);
-        double cpu_spent = (double)(cpu_ns() - cpu);
-        double spent = o->threads > 1 ? wall_ns() - wall : cpu_spent;
-        if (st != NKI_OK) {
-            return false;
-        }
-        if (i >= 0) {
-            ns[i] = spent;
-        }
-        check = sum_of(result);
-        nki_tensor_release(result);
+    double check;
+};
+
+static bool open_side(const struct options *o, nki_context *ctx, const struct program *p,
+                      struct side *s)
+{
+    *s = (struct side){.ctx = ctx,
+                       .args = {{.name = "a", .tensor = make_input(ctx, p->a, 1)},
+                                {.name = "b", .tensor = make_input(ctx, p->b, 2)}}};
+    nki_source source = {o->kernels, NULL, 0};
+    return s->args[0].tensor && s->args[1].tensor && nki_diags_create(&s->ds) == NKI_OK &&
+           nki_kernel_compile(ctx, &source, p->name, s->args, 2, NULL, s->ds, &s->k) == NKI_OK;
+}
+
+static void close_side(struct side *s)
+{
+    nki_kernel_release(s->k);
+    nki_diags_release(s->ds);
+    nki_tensor_release(s->args[0].tensor);
+    nki_tensor_release(s->args[1].tensor);
+}
+
+// One call, number i; the one of number -1 is to warm up.
+static bool call_side(struct side *s, int i, bool by_clock)
+{
+    nki_tensor *result = NULL;
+    double wall = wall_ns();
+    uint64_t cpu = cpu_ns();
+    nki_status st = nki_kernel_call(s->k, s->args, 2, &result, 1, s->ds, NULL);
+    double cpu_spent = (double)(cpu_ns() - cpu);
+    double spent = by_clock ? wall_ns() - wall : cpu_spent;
+    if (st != NKI_OK) {
+        return false;
     }
-    *out = summary(ns, (size_t)o->reps, check);
+    if (i >= 0) {
+        s->ns[i] = spent;
+    }
+    s->check = sum_of(result);
+    nki_tensor_release(result);
     return true;
 }
 
-static bool run_ours(const struct options *o, nki_context *ctx, const struct program *p,
-                     struct sample *out)
+// Every side in turns.
+static bool time_sides(const struct options *o, const struct program *p, nki_context *const *ctx,
+                       int n, bool by_clock, struct sample *out)
 {
-    nki_diags *ds = NULL;
-    nki_kernel *k = NULL;
-    nki_arg args[] = {{.name = "a", .tensor = make_input(ctx, p->a, 1)},
-                      {.name = "b", .tensor = make_input(ctx, p->b, 2)}};
-    nki_source source = {o->kernels, NULL, 0};
-    bool ok = args[0].tensor && args[1].tensor && nki_diags_create(&ds) == NKI_OK &&
-              nki_kernel_compile(ctx, &source, p->name, args, 2, NULL, ds, &k) == NKI_OK &&
-              time_calls(o, k, args, ds, out);
-    const char *text = NULL;
-    if (!ok && ds && nki_diags_render(ds, NKI_DIAG_TEXT, 0, &text) == NKI_OK) {
-        (void)fprintf(stderr, "%s: %s\n%s", p->name, nki_context_error(ctx), text);
+    static struct side sides[2];
+    bool ok = true;
+    int opened = 0;
+    while (ok && opened < n) {
+        ok = open_side(o, ctx[opened], p, &sides[opened]);
+        opened++;
     }
-    nki_kernel_release(k);
-    nki_diags_release(ds);
-    nki_tensor_release(args[0].tensor);
-    nki_tensor_release(args[1].tensor);
+    for (int i = -1; ok && i < o->reps; i++) {
+        for (int s = 0; ok && s < n; s++) {
+            ok = call_side(&sides[s], i, by_clock);
+        }
+    }
+    for (int s = 0; s < opened; s++) {
+        const char *text = NULL;
+        if (!ok && sides[s].ds && nki_diags_render(sides[s].ds, NKI_DIAG_TEXT, 0, &text) == NKI_OK) {
+            (void)fprintf(stderr, "%s: %s\n%s", p->name, nki_context_error(sides[s].ctx), text);
+        }
+        out[s] = summary(sides[s].ns, (size_t)o->reps, sides[s].check);
+        close_side(&sides[s]);
+    }
     return ok;
 }
 
@@ -218,9 +249,9 @@ static bool wanted(const char *name, char **programs, int count)
     return count == 0;
 }
 
-// All rows of one program. Returns an exit status.
-static int measure(const struct options *o, nki_context *ctx, nki_context *checked,
-                   const struct floors *f, const struct program *p)
+// ctx: one thread, with checks, N threads. All rows of one program. Returns an exit status.
+static int measure(const struct options *o, nki_context *const *ctx, const struct floors *f,
+                   const struct program *p)
 {
     struct sample numpy;
     struct sample one_array;
@@ -239,7 +270,8 @@ static int measure(const struct options *o, nki_context *ctx, nki_context *check
     struct sample floor = {1, fmax(p->flops / f->flop_per_ns, p->bytes / f->stream_bytes_per_ns),
                            0.0, 0.0};
     row(p->name, "floor", &floor, numpy.median_ns / floor.median_ns);
-    if (!run_ours(o, ctx, p, &ours) || !run_ours(o, checked, p, &check)) {
+    if (!time_sides(o, p, &ctx[ONE], 1, false, &ours) ||
+        !time_sides(o, p, &ctx[CHECKED], 1, false, &check)) {
         return 1;
     }
     if (check.check != ours.check) {
@@ -254,10 +286,25 @@ static int measure(const struct options *o, nki_context *ctx, nki_context *check
     }
     row(p->name, "nki", &ours, numpy.median_ns / ours.median_ns);
     row(p->name, "check", &check, numpy.median_ns / check.median_ns);
-    if (o->threads == 1 && ours.median_ns < 0.9 * floor.median_ns) {
+    if (ours.median_ns < 0.9 * floor.median_ns) {
         (void)printf(
             "# %s.nki is faster than this machine can be: busy while the floors were measured?\n",
             p->name);
+    }
+    if (o->threads > 1) {
+        struct sample wall[2];
+        char many[16];
+        nki_context *sides[] = {ctx[ONE], ctx[MANY]};
+        if (!time_sides(o, p, sides, 2, true, wall)) {
+            return 1;
+        }
+        if (wall[0].check != ours.check || wall[1].check != ours.check) {
+            (void)fprintf(stderr, "%s: threads give another result\n", p->name);
+            return 3;
+        }
+        (void)snprintf(many, sizeof many, "wall%u", o->threads);
+        row(p->name, "wall1", &wall[0], 1.0);
+        row(p->name, many, &wall[1], wall[0].median_ns / wall[1].median_ns);
     }
     return 0;
 }
@@ -274,14 +321,16 @@ int main(int argc, char **argv)
         free(programs);
         return 2;
     }
-    nki_context_opts opts = NKI_CONTEXT_OPTS_INIT;
-    opts.threads = o.threads;
-    nki_context *ctx = NULL;
-    nki_context *checked = NULL;
+    nki_context *ctx[CONTEXTS] = {NULL};
     const char *why = NULL;
-    nki_status st = nki_context_create(&opts, &ctx, &why);
-    opts.check = 1;
-    if (st != NKI_OK || nki_context_create(&opts, &checked, &why) != NKI_OK) {
+    nki_status st = NKI_OK;
+    for (int i = 0; i < CONTEXTS && st == NKI_OK; i++) {
+        nki_context_opts opts = NKI_CONTEXT_OPTS_INIT;
+        opts.threads = i == MANY ? o.threads : 1;
+        opts.check = i == CHECKED;
+        st = nki_context_create(&opts, &ctx[i], &why);
+    }
+    if (st != NKI_OK) {
         (void)fprintf(stderr, "bench_exec: %s\n", why ? why : "no context");
         free(programs);
         return 4;
@@ -294,12 +343,13 @@ int main(int argc, char **argv)
     int status = 0;
     for (size_t i = 0; i < PROGRAM_COUNT; i++) {
         if (wanted(PROGRAMS[i].name, programs, program_count)) {
-            int one = measure(&o, ctx, checked, &f, &PROGRAMS[i]);
+            int one = measure(&o, ctx, &f, &PROGRAMS[i]);
             status = one > status ? one : status;
         }
     }
-    nki_context_release(checked);
-    nki_context_release(ctx);
+    for (int i = 0; i < CONTEXTS; i++) {
+        nki_context_release(ctx[i]);
+    }
     free(programs);
     return status;
 }

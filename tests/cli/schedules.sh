@@ -30,7 +30,9 @@ for file in "$ROOT"/examples/*.nki; do
     rm -rf want
     "$NKI" run "$file" --raw -q --out want >/dev/null 2>&1
     run --schedule=list
+    run --threads 2
     run --threads 3 --schedule=list
+    run --threads 16
     for seed in 1 2; do
         run --order $seed
         run --order $seed --schedule=list --threads 8
