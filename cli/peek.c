@@ -40,6 +40,7 @@ static void no_tensor(const debugger *d, uint32_t core, const char *name, char *
     name_walk w = {.d = d, .core = core};
     const char *other = closest_name(name, name_at, &w);
     size_t n = (size_t)snprintf(why, room, "there is no tensor '%s'", name), listed = 0;
+    n = n < room ? n : room;
     if (other) {
         snprintf(why + n, room - n, "; did you mean %s?", other);
         return;
