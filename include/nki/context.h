@@ -87,15 +87,15 @@ typedef struct nki_context_opts {
     // A run of a kernel that takes longer ends with NKI_ERR_LIMIT. 0: none. A stream may have its
     // own; checked between instructions.
     uint64_t run_timeout_ns;
-    // A device's thread without work, and one that waits for it, look this long for more before
-    // they sleep: to be woken costs tens of microseconds, and the submission that wakes pays some
-    // of them. More for answers at once, 1 to sleep at once. 0: 30,000.
-    uint64_t linger_ns;
     // Not 0: every run looks for reads of memory never written, outputs written in part, races
     // between the cores of a launch, integers lost in a conversion and the first NaN or infinity
     // (docs/checks.md). What it finds is a warning in the call's nki_diags, and in the log of a run
     // that was submitted; the results are the same, the run is slower.
     int check;
+    // A device's thread without work, and one that waits for it, look this long for more before
+    // they sleep: to be woken costs tens of microseconds, and the submission that wakes pays some
+    // of them. More for answers at once, 1 to sleep at once. 0: 30,000.
+    uint64_t linger_ns;
 } nki_context_opts;
 // clang-format off
 #define NKI_CONTEXT_OPTS_INIT {.size = sizeof(nki_context_opts)}
