@@ -354,7 +354,7 @@ static void keep_results(device_program *dp, passing *at, uint32_t n, arena *scr
 
 void plan_lanes(device_program *dp, passing *results, uint32_t n, arena *scratch)
 {
-    dp->runs = NEW_N(&dp->mem, lane_run, dp->ncode + 1);
+    dp->runs = NEW_N(scratch, lane_run, dp->ncode + 1);
     find_runs(dp, NEW(scratch, open_run));
     keep_results(dp, results, n, scratch);
     // What is neither shared nor kept in the cache goes the plain way.
@@ -364,6 +364,9 @@ void plan_lanes(device_program *dp, passing *results, uint32_t n, arena *scratch
             dp->fast[i].run = 0;
         }
     }
+    lane_run *runs = NEW_N(&dp->mem, lane_run, dp->nruns + 1);
+    memcpy(runs, dp->runs, dp->nruns * sizeof *runs);
+    dp->runs = runs;
 }
 
 // ---- running
