@@ -18,8 +18,7 @@
 
 enum {
     READERS_FREE = 64,    // ranks within which readers of one place may change places
-    CHIP_SHIFT = 4,       // granules of 16 bytes on chip
-    GRANULES_MIN = 2048,  // of an object in HBM; more when it has many accesses
+    GRANULES_MIN = 2048,  // of an object; more when it has many accesses
     GRANULES_EACH = 4,
     LEVELS = 6,  // of a map's bits
 };
@@ -261,7 +260,7 @@ static void note_accesses(depend *d)
             uint32_t o = d->obj.of[p->views.at[a.view].tensor];
             object_map *m = &d->maps[o];
             m->written |= (a.kind & ACC_WRITE) != 0;
-            if (o < OBJ_FIRST_HBM || (round && !m->written)) {
+            if (round ? !m->written : o < OBJ_FIRST_HBM) {
                 continue;
             }
             reach r = reach_of(p, &d->obj, ir_view_ref(p, a.view));
@@ -280,7 +279,7 @@ static void note_accesses(depend *d)
     }
 }
 
-// Granules in HBM: as fine as the bounds ask for, but not more of them than the accesses are worth.
+// Granules: as fine as the bounds ask for, but not more of them than the accesses are worth.
 static void size_map(depend *d, uint32_t o)
 {
     object_map *m = &d->maps[o];
@@ -288,11 +287,10 @@ static void size_map(depend *d, uint32_t o)
     uint64_t bytes = m->pitch ? m->pitch : d->obj.bytes[o] ? d->obj.bytes[o] : 1;
     uint64_t most = (uint64_t)m->accesses * GRANULES_EACH;
     most = most < GRANULES_MIN ? GRANULES_MIN : most;
-    m->shift = o < OBJ_FIRST_HBM && bytes > 1 ? CHIP_SHIFT : 0;
     while (!m->pitch && m->bounds && !(m->bounds >> m->shift & 1)) {
         m->shift++;
     }
-    while (o >= OBJ_FIRST_HBM && (bytes - 1) >> m->shift >= most) {
+    while ((bytes - 1) >> m->shift >= most) {
         m->shift++;
     }
     m->granules = (uint32_t)((bytes - 1) >> m->shift) + 1;

@@ -150,6 +150,8 @@ static const shape *shape_of(const ir *p, objects *o, const ir_view *v, bool chi
         if (!v->dyn) {
             s->inexact |= !make_lattice(d, chip ? 1 : 0, n, size, &s->bytes);
         }
+        s->rows_span = lattice_end(&s->rows) - s->rows.off;
+        s->bytes_span = lattice_end(&s->bytes) - s->bytes.off;
         s->box = !s->rows.n && !s->bytes.n;
         o->shapes.at[key] = s;
     }
@@ -173,13 +175,13 @@ reach reach_of(const ir *p, objects *o, const ir_view *v)
         r.shape = NULL;
     } else if (chip) {
         r.row = (uint16_t)(t->addr_part + v->part + s->rows.off);
-        r.row_end = (uint16_t)(r.row + lattice_end(&s->rows) - s->rows.off);
+        r.row_end = (uint16_t)(r.row + s->rows_span);
     }
     r.lo = o->base[v->tensor];
     r.hi = r.lo + t->size_bytes;
     if (!v->dyn) {
         r.lo += (uint64_t)(v->offset * (int64_t)dtype_size((dtype)v->dtype)) + s->bytes.off;
-        r.hi = r.lo + lattice_end(&s->bytes) - s->bytes.off;
+        r.hi = r.lo + s->bytes_span;
     }
     return r;
 }
@@ -304,16 +306,30 @@ static lattice bytes_of(const reach *r)
     return l;
 }
 
+static bool gaps_in_rows(const reach *r)
+{
+    return r->shape && r->shape->rows.n;
+}
+
 bool shapes_meet(const reach *a, const reach *b, bool *unsure)
 {
-    lattice ra = rows_of(a), rb = rows_of(b), ba = bytes_of(a), bb = bytes_of(b);
-    return lattices_meet(&ra, &rb, unsure) && lattices_meet(&ba, &bb, unsure);
+    if (gaps_in_rows(a) || gaps_in_rows(b)) {
+        lattice ra = rows_of(a), rb = rows_of(b);
+        if (!lattices_meet(&ra, &rb, unsure)) {
+            return false;
+        }
+    }
+    lattice ba = bytes_of(a), bb = bytes_of(b);
+    return lattices_meet(&ba, &bb, unsure);
 }
 
 bool shapes_cover(const reach *a, const reach *b)
 {
-    lattice ra = rows_of(a), rb = rows_of(b), ba = bytes_of(a), bb = bytes_of(b);
-    return lattice_covers(&ra, &rb) && lattice_covers(&ba, &bb);
+    if (!rows_cover(a, b)) {
+        return false;
+    }
+    lattice ba = bytes_of(a), bb = bytes_of(b);
+    return lattice_covers(&ba, &bb);
 }
 
 bool rows_cover(const reach *a, const reach *b)
@@ -321,6 +337,9 @@ bool rows_cover(const reach *a, const reach *b)
     if (b->row < a->row || b->row_end > a->row_end) {
         return false;
     }
+    if (!gaps_in_rows(a)) {
+        return true;
+    }
     lattice ra = rows_of(a), rb = rows_of(b);
-    return !a->shape || lattice_covers(&ra, &rb);
+    return lattice_covers(&ra, &rb);
 }

@@ -44,6 +44,7 @@ void objects_make(arena *mem, const ir *p, objects *o);
 // `off` of both is how far the pattern's first element lies above it, negated.
 typedef struct shape {
     lattice rows, bytes;
+    uint64_t rows_span, bytes_span;
     bool inexact;  // a box around what is not nested
     bool box;      // both are single runs
 } shape;
