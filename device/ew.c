@@ -401,6 +401,7 @@ static bool bind_fold(binder *b, ew *e, op_id op, int res, int cmd, uint8_t acc)
     e->has_fold = cmd == ISAE_reduce_cmd_reduce || cmd == ISAE_reduce_cmd_reset_reduce ||
                   cmd == ISAE_reduce_cmd_load_reduce ||
                   cmd == ISAE_reduce_cmd_reset;  // reaches fold_finish; partial results are dropped
+    b->b->flags |= BOUND_LANES;
     e->fold = (uint8_t)op;
     e->cmd = (uint8_t)cmd;
     e->acc = acc;

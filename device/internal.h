@@ -73,6 +73,7 @@ struct bound {
 enum {
     BOUND_STREAM = 1,  // what is written is not read again soon: past the caches
     BOUND_SKIP = 2,    // a copy that plan.c did away with
+    BOUND_LANES = 4,   // uses registers of lanes lane0 and on
 };
 
 // A register or a number.

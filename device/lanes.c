@@ -121,6 +121,10 @@ static joining joins(const device_program *dp, open_run *r, const bound *c, uint
     int64_t part = r->part;
     uint32_t n = r->nplaces;
     joining lanes = JOINS;
+    if (c->flags & BOUND_LANES) {
+        lanes = part >= 0 && part != c->lane0 ? OTHER_LANES : JOINS;
+        part = c->lane0;
+    }
     for (uint32_t k = 0; k < c->nops; k++) {
         const opnd *o = &c->o[k];
         if (!o->l) {

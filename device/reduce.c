@@ -419,6 +419,7 @@ bool bind_tensor_scalar_cumulative(binder *b)
         return false;
     }
     a->cmd = (uint8_t)bind_arg(b, 6).v;
+    b->b->flags |= BOUND_LANES;
     b->b->lane0 = (uint8_t)(b->o[1].base <= BASE_PSUM
                                 ? b->o[1].offset / (b->o[1].base == BASE_PSUM
                                                         ? core_psum_stride(b->p->target)
