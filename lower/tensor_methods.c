@@ -637,6 +637,9 @@ value tensor_attr(interp *it, value tv, sym id)
             return (value){.tag = V_NATIVE, .u.native = n};
         }
     }
+    if (strcmp(id->text, "base_tensor") == 0) {
+        return tensor_whole(it, t->id);
+    }
     if (strcmp(id->text, "T") == 0 && t->ndim == 2 && !tensor_on_chip(t)) {
         value dims = v_tuple(it, (value[]){VINT(1), VINT(0)}, 2);
         args a = {&dims, 1, 0, NULL};
