@@ -150,7 +150,7 @@ enum { SLOT_ROWS = 4, SLOT_PACKED, SLOTS };  // the first four are the families'
 
 // Where an instruction puts things aside; each thread of a run has one.
 typedef struct workspace {
-    float buf[4][CHUNK];
+    _Alignas(64) float buf[4][CHUNK];  // vectors in it do not cross cache lines
     uint32_t raw[3][CHUNK];
     float part[PARTS][16];  // partial results of the rows of a chunk
     float scal[6][PARTS];
@@ -421,6 +421,8 @@ static inline int64_t regnum_get(const exec *x, regnum r)
 // call with this slot.
 void *exec_slot(exec *x, int slot, size_t size);
 void workspace_fini(workspace *s);
+// Cleared memory for what contains a workspace; free() releases it. NULL: out of memory.
+void *aligned_new(size_t size);
 // The value of a one-element tile, or of element i of the flattened tile, as an integer.
 int64_t tile_int(const exec *x, const tile *t, uint64_t i);
 // The tile of a fixed or register-addressed operand; false: out of bounds, reported.

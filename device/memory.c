@@ -34,9 +34,15 @@ static void *map_pages(size_t size)
     return p;
 }
 
+void *aligned_new(size_t size)
+{
+    void *p = aligned_alloc(64, (size + 63) & ~(size_t)63);
+    return p ? memset(p, 0, size) : NULL;
+}
+
 device_core *device_core_create(const target *t)
 {
-    device_core *c = calloc(1, sizeof *c);
+    device_core *c = aligned_new(sizeof *c);
     if (!c) {
         return NULL;
     }
@@ -126,7 +132,7 @@ void *exec_slot(exec *x, int slot, size_t size)
     workspace *s = x->s;
     if (size > s->slot_cap[slot]) {
         free(s->slot[slot]);
-        s->slot[slot] = malloc(size);
+        s->slot[slot] = aligned_alloc(64, (size + 63) & ~(size_t)63);
         s->slot_cap[slot] = s->slot[slot] ? size : 0;
         if (!s->slot[slot]) {
             x->status = NKI_ERR_NOMEM;

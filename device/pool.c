@@ -150,7 +150,7 @@ static void start(device_pool *p)
     p->started = true;
     p->helpers = calloc(p->threads, sizeof *p->helpers);
     while (p->helpers && p->count + 1 < p->threads) {
-        helper *h = calloc(1, sizeof *h);
+        helper *h = aligned_new(sizeof *h);
         if (!h) {
             return;
         }

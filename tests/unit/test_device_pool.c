@@ -94,7 +94,7 @@ static void helpers_that_sleep_are_woken(void **state)
 
 static void *bring_jobs(void *arg)
 {
-    workspace *own = calloc(1, sizeof *own);
+    workspace *own = aligned_new(sizeof *own);
     for (uint32_t round = 0; round < 1000; round++) {
         run_and_check(arg, 1 + round % 40, round % 8 == 0, own);
     }
