@@ -78,6 +78,40 @@ static void alloc__past_the_limit_jumps(void **state)
     assert_int_equal(granted, 10);
 }
 
+static void scratch__counts_and_goes_alone(void **state)
+{
+    arena *a = *state;
+    const char *kept = arena_text(a, "kept", 4);
+    arena *s = arena_scratch(a), *inner = arena_scratch(s);
+    size_t before = a->used_bytes - inner->used_bytes - s->used_bytes;
+    NEW_N(s, char, 1 << 20);
+    NEW_N(inner, char, 1 << 20);
+    assert_true(a->used_bytes >= before + (2 << 20));
+    arena_drop(inner);
+    assert_true(a->used_bytes < before + (2 << 20));
+    arena_drop(s);
+    assert_int_equal(a->used_bytes, before);
+    assert_true(a->peak_bytes >= before + (1 << 20));
+    assert_string_equal(kept, "kept");
+    arena_scratch(a);  // what is not dropped goes with the arena
+    NEW_N(a->scratch, char, 1 << 16);
+}
+
+static void scratch__counts_against_the_limit(void **state)
+{
+    arena *a = *state;
+    arena *s = arena_scratch(a);
+    a->limit_bytes = a->used_bytes + 1000;
+    volatile int granted = 0;
+    if (setjmp(oom) == 0) {
+        for (;;) {
+            NEW_N(granted % 2 ? a : s, char, 100);
+            granted++;
+        }
+    }
+    assert_int_equal(granted, 10);
+}
+
 static void alloc__of_an_impossible_count_jumps(void **state)
 {
     arena *a = *state;
@@ -116,6 +150,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(restore__frees_later_blocks, fresh, done),
         cmocka_unit_test_setup_teardown(restore__leaves_no_old_bytes, fresh, done),
         cmocka_unit_test_setup_teardown(alloc__past_the_limit_jumps, fresh, done),
+        cmocka_unit_test_setup_teardown(scratch__counts_and_goes_alone, fresh, done),
+        cmocka_unit_test_setup_teardown(scratch__counts_against_the_limit, fresh, done),
         cmocka_unit_test_setup_teardown(alloc__of_an_impossible_count_jumps, fresh, done),
         cmocka_unit_test_setup_teardown(printf__is_not_cut, fresh, done),
         cmocka_unit_test_setup_teardown(vec__keeps_its_elements_as_it_grows, fresh, done),
