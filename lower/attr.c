@@ -298,6 +298,9 @@ static value func_attr(interp *it, value obj, sym id)
     if (strcmp(id->text, "func") == 0 && f->jit) {
         return obj;
     }
+    if (strcmp(id->text, "with_schedule") == 0 && f->jit) {
+        return kernel_with_schedule(it, obj);
+    }
     return VUNDEF;
 }
 

@@ -183,6 +183,10 @@ void interp_warn_once(interp *it, const char *key, diag *(*make)(diags *, loc, c
                       const char *what);
 bool stack_ok(interp *it);  // false: RecursionError set
 
+// ---- with_schedule.c
+value kernel_with_schedule(interp *it, value kernel);  // the bound method
+bool schedule_apply(interp *it, const vfunc *kernel);  // when its instructions are there; false: raised
+
 // ---- value.c
 value v_str(interp *it, const char *p, size_t len);
 value v_cstr(interp *it, const char *p);
@@ -371,6 +375,8 @@ value isa_call(interp *it, isa_id op, const args *a);
 bool value_op(interp *it, value v, op_id *out);  // operator of an op= argument
 value handle_attr(interp *it, value v, sym id);  // of V_INSTR and V_REG
 value reg_new(interp *it, bool frozen);
+// Adds producers to the dependences that an instruction has.
+void isa_add_deps(interp *it, uint32_t consumer, const uint32_t *producers, uint32_t n);
 void isa_keep_order(interp *it, uint32_t begin);
 flow exec_dynamic_for(interp *it, const ast *s, value range);
 flow exec_dynamic_while(interp *it, const ast *s, value reg);

@@ -603,8 +603,7 @@ value isa_call_node(interp *it, isa_id op, const ast *e)
 
 // ---- handles
 
-// Adds producers to the dependences that instruction consumer has.
-static void add_deps(interp *it, uint32_t consumer, const uint32_t *producers, uint32_t n)
+void isa_add_deps(interp *it, uint32_t consumer, const uint32_t *producers, uint32_t n)
 {
     ir *p = it->p;
     uint32_t first = p->deps.n, had = p->instrs.at[consumer].deps;
@@ -634,7 +633,7 @@ void isa_keep_order(interp *it, uint32_t begin)
 {
     for (uint32_t i = begin + 1; i < it->p->instrs.n; i++) {
         uint32_t before = i - 1;
-        add_deps(it, i, &before, 1);
+        isa_add_deps(it, i, &before, 1);
     }
 }
 
@@ -656,7 +655,7 @@ static value depends_on(interp *it, const args *a)
             return interp_raise(it, diag_depends_on_loop(&it->pend, interp_loc(it)));
         }
     }
-    add_deps(it, consumer, producers, a->n);
+    isa_add_deps(it, consumer, producers, a->n);
     return self;
 }
 

@@ -151,7 +151,15 @@ typedef struct vfunc {
     int op;                // op_id, or -1: nl operators are functions too
     attrs attrs;           // f.x = ...
     uint8_t jit;           // decorated with nki.jit
+    const struct vschedule *schedule;  // what with_schedule() gave; NULL: nothing
 } vfunc;
+
+// The edges of one call of with_schedule().
+typedef struct vschedule {
+    const struct vschedule *before;  // of an earlier call
+    const struct vtuple *edges;      // pairs: a name, a name or a list of them
+    loc at;
+} vschedule;
 
 typedef struct vmethod {
     value self, fn;

@@ -21,6 +21,7 @@ after '(^|[^A-Za-z_0-9.])(nl|language)' nl:
 after '(^|[^A-Za-z_0-9.])(ncc|collectives)' ncc:
 after '[])A-Za-z_0-9]' tensor:
 after '\)' instruction:
+after '[)A-Za-z_0-9]' kernel:
 
 grep -v '^#' tests/names.txt | while read -r kind names; do
     for name in $names; do
