@@ -58,7 +58,9 @@ void spill_list(arena *mem, const ir *p, spill_entries *out)
         *(side == SPILL_SAVE ? &e->stores : &e->loads) += 1;
         e->bytes += p->tensors.at[home].size_bytes;
     }
-    qsort(out->at, out->n, sizeof *out->at, most_first);
+    if (out->n) {
+        qsort(out->at, out->n, sizeof *out->at, most_first);
+    }
 }
 
 void spill_entry_text(const ir *p, const spill_entry *e, textbuf *out)
