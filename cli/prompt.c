@@ -27,7 +27,10 @@ enum { COMMANDS = sizeof table / sizeof *table };
 
 const char *core_prefix(const debugger *d, uint32_t core, char *buf, size_t cap)
 {
-    snprintf(buf, cap, d->cores > 1 ? "core %u: " : "", core);
+    buf[0] = '\0';
+    if (d->cores > 1) {
+        snprintf(buf, cap, "core %u: ", core);
+    }
     return buf;
 }
 
