@@ -304,10 +304,18 @@ static value call_bound(interp *it, value fn, value self, const args *a)
     return call(it, fn, &b);
 }
 
+static value call_scheduled(interp *it, const vfunc *f, const args *a)
+{
+    uint32_t begin = it->p->instrs.n;
+    value r = call_func(it, f, a);
+    return IS_ERR(r) || !schedule_apply(it, f->schedule, begin) ? VERR : r;
+}
+
 value call(interp *it, value fn, const args *a)
 {
     switch ((vtag)fn.tag) {
-    case V_FUNC: return call_func(it, fn.u.func, a);
+    case V_FUNC:
+        return fn.u.func->schedule ? call_scheduled(it, fn.u.func, a) : call_func(it, fn.u.func, a);
     case V_METHOD: return call_bound(it, fn.u.method->fn, fn.u.method->self, a);
     case V_NATIVE: it->native_self = fn.u.native->self; return fn.u.native->fn(it, a);
     case V_CLASS: return instantiate(it, fn.u.cls, a);

@@ -185,7 +185,8 @@ bool stack_ok(interp *it);  // false: RecursionError set
 
 // ---- with_schedule.c
 value kernel_with_schedule(interp *it, value kernel);  // the bound method
-bool schedule_apply(interp *it, const vfunc *kernel);  // when its instructions are there; false: raised
+// Adds the edges between the instructions made since `begin`, a call's own; false: raised.
+bool schedule_apply(interp *it, const vschedule *s, uint32_t begin);
 
 // ---- value.c
 value v_str(interp *it, const char *p, size_t len);

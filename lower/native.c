@@ -482,6 +482,16 @@ static value n_warn(interp *it, const args *a)
     return VNONE;
 }
 
+// nki.jit(f) without the decorator's sign: a kernel from here on.
+static value n_mark_kernel(interp *it, const args *a)
+{
+    (void)it;
+    if (a->n == 1 && a->at[0].tag == V_FUNC) {
+        a->at[0].u.func->jit = 1;
+    }
+    return a->n ? a->at[0] : VNONE;
+}
+
 static value n_fail(interp *it, const args *a)
 {
     if (a->n != 1 || a->at[0].tag != V_STR) {
@@ -792,7 +802,7 @@ static void fill_nki(interp *it, vmodule *m)
         {"dtype", n_dtype}, {"dtype_kind", n_dtype_kind}, {"ds", n_ds}, {"op", n_op}, {"operator", n_operator},
         {"program_id", n_program_id}, {"num_programs", n_num_programs}, {"grid", n_grid}, {"rank", n_rank},
         {"target_gen", n_target_gen}, {"dynamic_range", n_dynamic_range}, {"no_reorder_begin", n_no_reorder_begin},
-        {"no_reorder_end", n_no_reorder_end}, {"loop_depth", n_loop_depth}, {"warn", n_warn}, {"fail", n_fail},
+        {"no_reorder_end", n_no_reorder_end}, {"loop_depth", n_loop_depth}, {"warn", n_warn}, {"fail", n_fail}, {"mark_kernel", n_mark_kernel},
         {"cached_property", n_property_cached}, {"count", n_count},
     };
     for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) {

@@ -298,9 +298,6 @@ static bool run_kernel(interp *it, vmodule *m, const char *kernel, const lower_a
     if (IS_ERR(r)) {
         return false;
     }
-    if (!schedule_apply(it, fn.u.func)) {
-        return false;
-    }
     // A definition's own place is its first line.
     if (!collect_all(it, r, end)) {
         return false;

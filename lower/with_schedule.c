@@ -1,5 +1,5 @@
 // kernel.with_schedule(edges): dependences by the names of instructions, (consumer, producer) or
-// (consumer, [producer, ...]), added when the kernel is specialized.
+// (consumer, [producer, ...]), added at the end of each call.
 #include "lower/check.h"
 #include "lower/class.h"
 #include "lower/interp.h"
@@ -34,7 +34,8 @@ static value with_schedule(interp *it, const args *a)
 {
     const value *edge = NULL, *pair = NULL;
     uint32_t n = 0, two = 0;
-    if (a->n != 1 || a->nkw || !items(a->at[0], &edge, &n)) {
+    bool one = a->n + a->nkw == 1 && (!a->nkw || strcmp(a->kw[0]->text, "edges") == 0);
+    if (!one || !items(a->at[0], &edge, &n)) {
         return type_error(it, "with_schedule() takes a list of (consumer, producer) pairs");
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -89,20 +90,18 @@ static bool find(interp *it, const vschedule *s, const named *by_name, uint32_t 
                  uint32_t *instr)
 {
     const vstr *text = name.u.str;
-    for (uint32_t i = 0; i < n; i++) {
-        if (by_name[i].count && strlen(it->p->strs.at[i]) == text->len &&
-            memcmp(it->p->strs.at[i], text->p, text->len) == 0) {
-            *instr = by_name[i].instr;
-            return by_name[i].count == 1 ||
-                   fail(it, s,
-                        arena_printf(it->mem,
-                                     "%u instructions are named '%s'; an edge needs a name of one",
-                                     by_name[i].count, text->p));
-        }
+    uint32_t id = ir_str(it->p, text->p, text->len);
+    if (id >= n || by_name[id].count == 0) {
+        return fail(it, s,
+                    arena_printf(it->mem,
+                                 "no instruction of the kernel is named '%s'; named are: %s",
+                                 text->p, all_names(it, by_name, n)));
     }
-    return fail(it, s,
-                arena_printf(it->mem, "no instruction of the kernel is named '%s'; named are: %s",
-                             text->p, all_names(it, by_name, n)));
+    *instr = by_name[id].instr;
+    return by_name[id].count == 1 ||
+           fail(it, s,
+                arena_printf(it->mem, "%u instructions are named '%s'; an edge needs a name of one",
+                             by_name[id].count, text->p));
 }
 
 // A loop of the device that the producer runs in and the consumer does not.
@@ -142,22 +141,19 @@ static bool add_edge(interp *it, const vschedule *s, const named *by_name, uint3
     return true;
 }
 
-bool schedule_apply(interp *it, const vfunc *kernel)
+bool schedule_apply(interp *it, const vschedule *s, uint32_t begin)
 {
     const ir *p = it->p;
-    if (!kernel->schedule) {
-        return true;
-    }
     uint32_t n = p->strs.n;
     named *by_name = NEW_N(it->mem, named, n + 1);
-    for (uint32_t i = 0; i < p->instrs.n; i++) {
+    for (uint32_t i = begin; i < p->instrs.n; i++) {
         uint32_t name = p->instrs.at[i].name;
         if (name != IR_NONE) {
             by_name[name].count++;
             by_name[name].instr = i;
         }
     }
-    for (const vschedule *s = kernel->schedule; s; s = s->before) {
+    for (; s; s = s->before) {
         for (uint32_t i = 0; i < s->edges->n; i++) {
             const value *pair = NULL, *to = NULL;
             uint32_t two, many;
